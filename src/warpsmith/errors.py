@@ -1,0 +1,258 @@
+"""Every error that a user can meet.
+
+One class an error, each with a stable code, a place in the input, the cause, and the next step.  `str(error)` is
+what the command line prints:
+
+    gelu.hlo:7:12: error[WS0203]: unknown opcode 'tahn'
+      7 |   t = f32[4] tahn(x)
+        |              ^^^^
+      help: did you mean 'tanh'?
+
+Codes are grouped by the part of the system that raises them: 01 command line and API, 02 HLO text, 03 HLO
+verifier, 04 indexing, 05 IR text, 06 IR verifier, 07 fusion and emitters, 08 passes, 09 targets, 10 run time,
+11 simulator, 12 tile, 99 our own bugs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+__all__ = [
+    "Span",
+    "WarpsmithError",
+    "did_you_mean",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a source text.  `line` and `column` start at 1; `text` is the whole source line."""
+
+    file: str
+    line: int
+    column: int
+    text: str = ""
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class WarpsmithError(Exception):
+    """Base of all errors that Warpsmith raises on purpose.
+
+    `cause` says what is wrong in one sentence; `help` what to do next.  Subclasses set `code`.
+    """
+
+    code: ClassVar[str] = "WS0000"
+
+    def __init__(self, cause: str, *, span: Span | None = None, help: str | None = None) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.span = span
+        self.help = help
+
+    def __str__(self) -> str:
+        head = f"error[{self.code}]: {self.cause}"
+        lines = [f"{self.span}: {head}" if self.span is not None else head]
+        if self.span is not None and self.span.text:
+            lines += _excerpt(self.span)
+        if self.help:
+            lines.append(f"  help: {self.help}")
+        return "\n".join(lines)
+
+
+_EXCERPT_WIDTH = 160
+
+
+def _excerpt(span: Span) -> list[str]:
+    """The source line with carets under the span; a long line is cut to a window around the caret."""
+    start, text = span.column - 1, span.text.rstrip("\n")
+    offset = max(0, start - _EXCERPT_WIDTH // 2) if len(text) > _EXCERPT_WIDTH else 0
+    window = text[offset : offset + _EXCERPT_WIDTH].replace("\t", " ")
+    number = str(span.line)
+    carets = "^" * max(1, min(span.length, len(window) - (start - offset)))
+    return [f"  {number} | {window}", f"  {' ' * len(number)} | {' ' * (start - offset)}{carets}"]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """A help sentence that names the nearest known word, or None when nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else None
+
+
+# 01: command line and API
+class UsageError(WarpsmithError):
+    """The command line or an API call is wrong."""
+
+    code = "WS0101"
+
+
+class FileError(WarpsmithError):
+    """A file can't be read or written."""
+
+    code = "WS0102"
+
+
+class UnknownTarget(WarpsmithError):
+    """No such target or device."""
+
+    code = "WS0103"
+
+
+class ArgumentMismatch(WarpsmithError):
+    """Arrays given to an executable don't fit its parameters (count, shape, dtype)."""
+
+    code = "WS0104"
+
+
+# 02: HLO text
+class HloSyntaxError(WarpsmithError):
+    """The text isn't HLO."""
+
+    code = "WS0201"
+
+
+class UnknownDType(WarpsmithError):
+    """No such element type."""
+
+    code = "WS0202"
+
+
+class UnknownOpcode(WarpsmithError):
+    """No such HLO opcode."""
+
+    code = "WS0203"
+
+
+class UnknownName(WarpsmithError):
+    """An operand or computation that was never defined."""
+
+    code = "WS0204"
+
+
+class DuplicateName(WarpsmithError):
+    """A name defined twice."""
+
+    code = "WS0205"
+
+
+class BadAttribute(WarpsmithError):
+    """An attribute that is unknown, missing, or malformed."""
+
+    code = "WS0206"
+
+
+class BadLiteral(WarpsmithError):
+    """A constant whose text doesn't fit its shape or dtype."""
+
+    code = "WS0207"
+
+
+class ElidedConstant(WarpsmithError):
+    """`constant({...})`: the values were left out when the text was printed."""
+
+    code = "WS0208"
+
+
+# 03: HLO verifier
+class InvalidHlo(WarpsmithError):
+    """Well-formed HLO text that means nothing: shapes, dtypes or attributes don't fit together."""
+
+    code = "WS0301"
+
+
+class UnsupportedHlo(WarpsmithError):
+    """Valid HLO that the reference interpreter has no rule for."""
+
+    code = "WS0302"
+
+
+# 04: indexing
+class IndexingSyntaxError(WarpsmithError):
+    """The text isn't an indexing map."""
+
+    code = "WS0401"
+
+
+class IndexingError(WarpsmithError):
+    """Indexing maps that don't fit together."""
+
+    code = "WS0402"
+
+
+# 05: IR text
+class IrSyntaxError(WarpsmithError):
+    """The text isn't MLIR."""
+
+    code = "WS0501"
+
+
+# 06: IR verifier
+class InvalidIr(WarpsmithError):
+    """IR that breaks a rule of its dialect, or of the stage that it is in."""
+
+    code = "WS0601"
+
+
+# 07: fusion and emitters
+class UnsupportedFusion(WarpsmithError):
+    """A fusion holds an op that no emitter takes."""
+
+    code = "WS0701"
+
+
+# 08: passes
+class UnknownPass(WarpsmithError):
+    """No such pass, or no such option of a pass."""
+
+    code = "WS0801"
+
+
+class PassFailed(WarpsmithError):
+    """A pass met IR that it can't handle."""
+
+    code = "WS0802"
+
+
+# 09: targets
+class LoweringError(WarpsmithError):
+    """An op has no form on this target."""
+
+    code = "WS0901"
+
+
+class ToolMissing(WarpsmithError):
+    """An optional tool (ptxas, nvdisasm, libdevice, a driver) isn't here."""
+
+    code = "WS0902"
+
+
+class ToolFailed(WarpsmithError):
+    """An external tool refused its input."""
+
+    code = "WS0903"
+
+
+# 10: run time
+class RuntimeFailure(WarpsmithError):
+    """A kernel or a host step failed."""
+
+    code = "WS1001"
+
+
+# 11: simulator
+class SimulationError(WarpsmithError):
+    """The simulator can't run this IR."""
+
+    code = "WS1101"
+
+
+# 99: our own bugs
+class InternalError(WarpsmithError):
+    """A bug in Warpsmith."""
+
+    code = "WS9901"
