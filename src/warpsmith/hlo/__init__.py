@@ -1,0 +1,27 @@
+"""HLO: text, objects, shapes, literals.  `parse_hlo` reads, `str(module)` prints; the two are inverses.
+
+`verify_module` checks that shapes, types and signatures fit together.
+"""
+
+from __future__ import annotations
+
+from warpsmith.hlo.literals import Literal
+from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.printer import print_module
+from warpsmith.hlo.shapes import AnyShape, Layout, Shape, TupleShape
+from warpsmith.hlo.verifier import verify_module
+
+__all__ = [
+    "AnyShape",
+    "HloComputation",
+    "HloInstruction",
+    "HloModule",
+    "Layout",
+    "Literal",
+    "Shape",
+    "TupleShape",
+    "parse_hlo",
+    "print_module",
+    "verify_module",
+]
