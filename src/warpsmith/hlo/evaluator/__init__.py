@@ -1,0 +1,13 @@
+"""The reference interpreter: what an HLO module means, in numpy, written apart from every lowering.
+
+`evaluate(module, *arrays)` gives the outputs; `evaluate_with_bounds` also how far a correct kernel may be from them.
+`table.RULES` lists the ops: a new one is a row there.
+"""
+
+from __future__ import annotations
+
+from warpsmith.hlo.evaluator.error_bound import evaluate_with_bounds, within_bounds
+from warpsmith.hlo.evaluator.interpreter import Trace, evaluate, evaluate_computation
+from warpsmith.hlo.evaluator.values import Array, Value
+
+__all__ = ["Array", "Trace", "Value", "evaluate", "evaluate_computation", "evaluate_with_bounds", "within_bounds"]

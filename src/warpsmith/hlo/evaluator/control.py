@@ -1,0 +1,102 @@
+"""Ops that hold or run computations: tuples, call, fusion, map, while, conditional.
+
+In: values, computations by reference.  Out: values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from warpsmith.dtypes import Kind
+from warpsmith.errors import InvalidHlo
+from warpsmith.hlo.evaluator.integers import load
+from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.hlo.module import HloComputation, HloInstruction
+
+__all__ = ["CONTROL"]
+
+
+def _tuple(_: Caller, instruction: HloInstruction) -> Kernel:
+    return tuple
+
+
+def _get_tuple_element(_: Caller, instruction: HloInstruction) -> Kernel:
+    index = instruction.attr("index", int)
+
+    def kernel(values: Sequence[Value]) -> Value:
+        (whole,) = values
+        if not isinstance(whole, tuple) or not 0 <= index < len(whole):
+            raise InvalidHlo(
+                f"'{instruction.name}' takes element {index} of no such tuple",
+                span=instruction.span,
+            )
+        return whole[index]
+
+    return kernel
+
+
+def _running(attribute: str) -> Rule:
+    """A rule for an op that runs the computation that `attribute` names on its operands."""
+
+    def rule(caller: Caller, instruction: HloInstruction) -> Kernel:
+        computation = instruction.attr(attribute, HloComputation)
+        return lambda values: caller.run(computation, values)
+
+    return rule
+
+
+def _map(caller: Caller, instruction: HloInstruction) -> Kernel:
+    computation = instruction.attr("to_apply", HloComputation)
+    return lambda values: caller.run_lanes(computation, arrays_of(values))[0]
+
+
+def _while(caller: Caller, instruction: HloInstruction) -> Kernel:
+    condition = instruction.attr("condition", HloComputation)
+    body = instruction.attr("body", HloComputation)
+
+    def kernel(values: Sequence[Value]) -> Value:
+        state = values[0]
+        while _truth(caller.run(condition, [state])):
+            state = caller.run(body, [state])
+        return state
+
+    return kernel
+
+
+def _truth(value: Value) -> bool:
+    if isinstance(value, tuple):
+        raise InvalidHlo("a condition gives a tuple where a pred is expected")
+    return bool(value)
+
+
+def _conditional(caller: Caller, instruction: HloInstruction) -> Kernel:
+    if "branch_computations" in instruction.attributes:
+        branches = cast("tuple[HloComputation, ...]", instruction.attr("branch_computations", tuple))
+    else:
+        named = [instruction.attr(f"{which}_computation", HloComputation) for which in ("true", "false")]
+        branches = tuple(named)
+    dtype = instruction.operands[0].array_shape.dtype
+
+    def kernel(values: Sequence[Value]) -> Value:
+        chosen = _branch(arrays_of(values[:1])[0], len(branches))
+        return caller.run(branches[chosen], [values[1 + chosen]])
+
+    def _branch(selector: Array, count: int) -> int:
+        if dtype.kind is Kind.PRED:
+            return 0 if bool(selector) else 1
+        number = int(load(selector.reshape(1), dtype)[0])
+        return number if 0 <= number < count else count - 1  # an index out of range takes the last branch
+
+    return kernel
+
+
+CONTROL: dict[str, Rule] = {
+    "call": _running("to_apply"),
+    "conditional": _conditional,
+    "fusion": _running("calls"),
+    "get-tuple-element": _get_tuple_element,
+    "map": _map,
+    "tuple": _tuple,
+    "while": _while,
+}
