@@ -1,0 +1,1 @@
+"""The IR: types, attributes, SSA core, builder, text, verifier, rewriter."""

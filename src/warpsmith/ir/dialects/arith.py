@@ -1,0 +1,252 @@
+"""The arith dialect: integer and float arithmetic on scalars, index, and vectors alike.  Semantics are MLIR's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Operation, OpRow, Trait, Value
+from warpsmith.ir.dialects import arith_folds as folds
+from warpsmith.ir.dialects import semantics as sem
+from warpsmith.ir.types import I1, INDEX, FloatType, ShapedType, Type, element_type, with_element
+
+CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
+CMPF = {
+    name: i
+    for i, name in enumerate(
+        "false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split(),
+    )
+}
+
+_BINARY = Trait.ELEMENTWISE | Trait.SAME_TYPE
+_COMMUTES = _BINARY | Trait.COMMUTATIVE
+
+
+def _int(
+    name: str, numpy: Callable[..., object], llvm: str | None, traits: int = _BINARY, fold: folds.Folder | None = None
+) -> OpRow:
+    flags = ("overflowFlags",) if name in ("addi", "subi", "muli", "shli") else ()
+    return OpRow(
+        f"arith.{name}",
+        ("lhs", "rhs"),
+        optional=(*flags, "xla.range"),
+        traits=traits,
+        numpy=numpy,
+        llvm=llvm,
+        fold=fold,
+        syntax="same",
+    )
+
+
+def _float(
+    name: str, numpy: Callable[..., object], llvm: str | None, traits: int = _BINARY, fold: folds.Folder | None = None
+) -> OpRow:
+    return OpRow(
+        f"arith.{name}",
+        ("lhs", "rhs"),
+        optional=("fastmath",),
+        traits=traits,
+        numpy=numpy,
+        llvm=llvm,
+        fold=fold,
+        syntax="same",
+    )
+
+
+def _cast(name: str, numpy: Callable[..., object], llvm: str | None, fold: folds.Folder | None = None) -> OpRow:
+    return OpRow(
+        f"arith.{name}",
+        ("in",),
+        optional=("xla.range",),
+        traits=Trait.ELEMENTWISE,
+        numpy=numpy,
+        llvm=llvm,
+        fold=fold,
+        syntax="cast",
+    )
+
+
+ROWS = [
+    OpRow(
+        "arith.constant",
+        attributes=("value",),
+        traits=Trait.CONSTANT,
+        llvm="llvm.mlir.constant",
+        syntax="constant",
+        fold=lambda op, _: [op.attributes["value"]],
+    ),
+    # floats
+    _float("addf", sem.floats(np.add), "llvm.fadd", _COMMUTES, folds.add_float),
+    _float("subf", sem.floats(np.subtract), "llvm.fsub", fold=folds.sub_float),
+    _float("mulf", sem.floats(np.multiply), "llvm.fmul", _COMMUTES, folds.mul_float),
+    _float("divf", sem.floats(np.divide), "llvm.fdiv", fold=folds.div_float),
+    _float("remf", sem.floats(sem.remainder), "llvm.frem"),
+    _float("maximumf", sem.floats(sem.maximum), "llvm.intr.maximum", _COMMUTES, folds.same_operands),
+    _float("minimumf", sem.floats(sem.minimum), "llvm.intr.minimum", _COMMUTES, folds.same_operands),
+    _float("maxnumf", sem.floats(sem.number_or_other(sem.maximum)), "llvm.intr.maxnum", _COMMUTES, folds.same_operands),
+    _float("minnumf", sem.floats(sem.number_or_other(sem.minimum)), "llvm.intr.minnum", _COMMUTES, folds.same_operands),
+    OpRow(
+        "arith.negf",
+        ("operand",),
+        optional=("fastmath",),
+        traits=_BINARY,
+        numpy=sem.floats(np.negative),
+        llvm="llvm.fneg",
+        fold=folds.double_negation,
+        syntax="same",
+    ),
+    # integers
+    _int("addi", sem.wrapping(np.add), "llvm.add", _COMMUTES, folds.add_int),
+    _int("subi", sem.wrapping(np.subtract), "llvm.sub", fold=folds.sub_int),
+    _int("muli", sem.wrapping(np.multiply), "llvm.mul", _COMMUTES, folds.mul_int),
+    _int("divsi", sem.quiet(sem.div_signed), "llvm.sdiv", fold=folds.div_int),
+    _int("divui", sem.unsigned(sem.div_unsigned), "llvm.udiv", fold=folds.div_int),
+    _int("ceildivui", sem.unsigned(sem.ceil_div_unsigned), None, fold=folds.div_int),
+    _int("floordivsi", sem.quiet(sem.floor_div_signed), None, fold=folds.div_int),
+    _int("remsi", sem.quiet(sem.rem_signed), "llvm.srem", fold=folds.rem_int),
+    _int("remui", sem.unsigned(sem.rem_unsigned), "llvm.urem", fold=folds.rem_int),
+    _int("andi", sem.bitwise(np.bitwise_and), "llvm.and", _COMMUTES, folds.and_int),
+    _int("ori", sem.bitwise(np.bitwise_or), "llvm.or", _COMMUTES, folds.or_int),
+    _int("xori", sem.bitwise(np.bitwise_xor), "llvm.xor", _COMMUTES, folds.xor_int),
+    _int("shli", sem.shift("left"), "llvm.shl", fold=folds.shift_int),
+    _int("shrui", sem.shift("right_logical"), "llvm.lshr", fold=folds.shift_int),
+    _int("shrsi", sem.shift("right_arithmetic"), "llvm.ashr", fold=folds.shift_int),
+    _int("maxsi", sem.binary(np.maximum), "llvm.intr.smax", _COMMUTES, folds.same_operands),
+    _int("minsi", sem.binary(np.minimum), "llvm.intr.smin", _COMMUTES, folds.same_operands),
+    _int("maxui", sem.unsigned(np.maximum), "llvm.intr.umax", _COMMUTES, folds.same_operands),
+    _int("minui", sem.unsigned(np.minimum), "llvm.intr.umin", _COMMUTES, folds.same_operands),
+    OpRow(
+        "arith.mulsi_extended",
+        ("lhs", "rhs"),
+        ("low", "high"),
+        traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE,
+        numpy=sem.multiply_high(True),
+        syntax="same",
+    ),
+    OpRow(
+        "arith.mului_extended",
+        ("lhs", "rhs"),
+        ("low", "high"),
+        traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE,
+        numpy=sem.multiply_high(False),
+        syntax="same",
+    ),
+    # comparisons and select
+    OpRow(
+        "arith.cmpi",
+        ("lhs", "rhs"),
+        attributes=("predicate",),
+        traits=Trait.ELEMENTWISE,
+        numpy=sem.quiet(sem.compare_integers),
+        llvm="llvm.icmp",
+        fold=folds.compare_int,
+        syntax="cmpi",
+    ),
+    OpRow(
+        "arith.cmpf",
+        ("lhs", "rhs"),
+        attributes=("predicate",),
+        optional=("fastmath",),
+        traits=Trait.ELEMENTWISE,
+        numpy=sem.quiet(sem.compare_floats),
+        llvm="llvm.fcmp",
+        syntax="cmpf",
+    ),
+    OpRow(
+        "arith.select",
+        ("condition", "true_value", "false_value"),
+        optional=("xla.range",),
+        numpy=sem.quiet(sem.select),
+        llvm="llvm.select",
+        fold=folds.select,
+        syntax="select",
+    ),
+    # casts
+    _cast("extf", sem.quiet(sem.cast), "llvm.fpext"),
+    _cast("truncf", sem.quiet(sem.cast), "llvm.fptrunc", folds.truncate_of_extend),
+    _cast("extsi", sem.quiet(sem.extend_signed), "llvm.sext"),
+    _cast("extui", sem.quiet(sem.extend_unsigned), "llvm.zext"),
+    _cast("trunci", sem.quiet(sem.truncate), "llvm.trunc", folds.truncate_of_extend),
+    _cast("sitofp", sem.quiet(sem.extend_signed), "llvm.sitofp"),
+    _cast("uitofp", sem.quiet(sem.unsigned_to_float), "llvm.uitofp"),
+    _cast("fptosi", sem.float_to_integer(True), "llvm.fptosi"),
+    _cast("fptoui", sem.float_to_integer(False), "llvm.fptoui"),
+    _cast("index_cast", sem.quiet(sem.extend_signed), None, folds.cast_there_and_back),
+    _cast("index_castui", sem.quiet(sem.extend_unsigned), None, folds.cast_there_and_back),
+    _cast("bitcast", sem.quiet(sem.bitcast), "llvm.bitcast", folds.cast_there_and_back),
+]
+
+
+# ------------------------------------------------------------------------------------------------------------ builders
+def constant(
+    b: Builder, value: float | int | np.generic | at.IntegerAttr | at.FloatAttr, type: Type, hint: str = ""
+) -> Value:
+    """A constant of a scalar or vector `type`; a scalar value fills a vector."""
+    if not hint:
+        hint = f"c{value}" if type is INDEX else "cst"
+    return b.op1("arith.constant", (), type, {"value": at.splat_or_scalar(value, type)}, hint)
+
+
+def index(b: Builder, value: int) -> Value:
+    """An index constant."""
+    return b.op1(
+        "arith.constant",
+        (),
+        INDEX,
+        {"value": at.integer_attr(value, INDEX)},
+        f"c{value}" if value >= 0 else f"c_{-value}",
+    )
+
+
+def binary(b: Builder, name: str, lhs: Value, rhs: Value) -> Value:
+    """`arith.NAME` of two values of one type."""
+    return b.op1(f"arith.{name}", (lhs, rhs), lhs.type)
+
+
+def cmpi(b: Builder, predicate: str, lhs: Value, rhs: Value) -> Value:
+    return b.op1(
+        "arith.cmpi", (lhs, rhs), with_element(lhs.type, I1), {"predicate": at.integer_attr(CMPI[predicate], at.I64)}
+    )
+
+
+def cmpf(b: Builder, predicate: str, lhs: Value, rhs: Value) -> Value:
+    return b.op1(
+        "arith.cmpf", (lhs, rhs), with_element(lhs.type, I1), {"predicate": at.integer_attr(CMPF[predicate], at.I64)}
+    )
+
+
+def select(b: Builder, condition: Value, true_value: Value, false_value: Value) -> Value:
+    return b.op1("arith.select", (condition, true_value, false_value), true_value.type)
+
+
+def cast(b: Builder, name: str, value: Value, element: Type) -> Value:
+    """`arith.NAME` to the scalar type `element`, on a scalar or a vector."""
+    return b.op1(f"arith.{name}", (value,), with_element(value.type, element))
+
+
+def constant_value(value: Value) -> at.IntegerAttr | at.FloatAttr | None:
+    """The scalar (or splat) that a constant op gives, or None."""
+    op = value.defining_op
+    if op is None or not op.row.has(Trait.CONSTANT):
+        return None
+    attribute = op.attributes["value"]
+    if isinstance(attribute, at.DenseAttr):
+        return attribute.splat
+    return attribute if isinstance(attribute, (at.IntegerAttr, at.FloatAttr)) else None
+
+
+def constant_int(value: Value) -> int | None:
+    """The integer that a constant (or splat) gives, or None."""
+    attribute = constant_value(value)
+    return attribute.value if isinstance(attribute, at.IntegerAttr) else None
+
+
+def is_elementwise(op: Operation) -> bool:
+    return op.row.has(Trait.ELEMENTWISE)
+
+
+def is_float_vector(type: Type) -> bool:
+    return isinstance(type, ShapedType) and isinstance(element_type(type), FloatType)

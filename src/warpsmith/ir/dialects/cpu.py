@@ -1,0 +1,23 @@
+"""The xla_cpu dialect: what only CPU kernels have."""
+
+from __future__ import annotations
+
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Effect, OpRow, Value
+from warpsmith.ir.types import element_type, with_element
+
+ROWS = [
+    # result lane = table[the bits of the value's lane, unsigned]; the value's type is 8 or 16 bits wide.
+    OpRow(
+        "xla_cpu.lookup",
+        ("table", "value"),
+        effects=((Effect.READ, "table"),),
+        syntax="lookup",
+        result_hint="looked_up",
+    ),
+]
+
+
+def lookup(b: Builder, table: Value, value: Value) -> Value:
+    """The table's entry for each lane of `value`."""
+    return b.op1("xla_cpu.lookup", (table, value), with_element(value.type, element_type(table.type)))

@@ -1,0 +1,131 @@
+"""builtin.module and the func dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from warpsmith.errors import InternalError
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import UNKNOWN, Block, Effect, Location, Operation, OpRow, Region, Trait, Value, row
+from warpsmith.ir.types import FunctionType, Type, function
+
+ROWS = [
+    OpRow(
+        "builtin.module",
+        (),
+        (),
+        regions=1,
+        traits=Trait.ISOLATED | Trait.SYMBOL,
+        optional=("sym_name",),
+        syntax="module",
+    ),
+    OpRow("builtin.unrealized_conversion_cast", ("inputs*",), ("outputs*",), syntax="conversion_cast"),
+    OpRow(
+        "func.func",
+        (),
+        (),
+        attributes=("sym_name", "function_type"),
+        optional=("sym_visibility", "arg_attrs", "res_attrs", "no_inline"),
+        regions=1,
+        traits=Trait.ISOLATED | Trait.SYMBOL,
+        syntax="func",
+    ),
+    OpRow("func.return", ("operands*",), (), traits=Trait.TERMINATOR, syntax="return"),
+    OpRow(
+        "func.call",
+        ("operands*",),
+        ("results*",),
+        attributes=("callee",),
+        traits=Trait.CALL,
+        effects=((Effect.UNKNOWN, None),),
+        syntax="call",
+    ),
+]
+
+
+def module(location: Location = UNKNOWN) -> Operation:
+    """An empty builtin.module."""
+    return Operation(row("builtin.module"), regions=(Region((Block(),)),), location=location)
+
+
+def build(
+    b: Builder,
+    name: str,
+    inputs: Sequence[Type],
+    results: Sequence[Type],
+    *,
+    arg_names: Sequence[str] = (),
+    arg_attributes: Sequence[Mapping[str, at.Attribute]] = (),
+    attributes: Mapping[str, at.Attribute] | None = None,
+    private: bool = False,
+) -> Operation:
+    """A func.func with an entry block; `arg_attributes` gives one mapping an argument (or is empty)."""
+    attrs: dict[str, at.Attribute] = {
+        "sym_name": at.string(name),
+        "function_type": at.type_attr(function(inputs, results)),
+    }
+    if private:
+        attrs["sym_visibility"] = at.string("private")
+    if any(arg_attributes):
+        attrs["arg_attrs"] = at.array(at.dictionary(a) for a in arg_attributes)
+    attrs.update(attributes or {})
+    return b.create("func.func", (), (), attrs, (Region((Block(inputs, arg_names),)),))
+
+
+def function_type(op: Operation) -> FunctionType:
+    """The type of a func.func."""
+    found = op.attributes["function_type"]
+    if not isinstance(found, at.TypeAttr) or not isinstance(found.type, FunctionType):
+        raise InternalError("func.func without a function type")
+    return found.type
+
+
+def set_function_type(op: Operation, inputs: Sequence[Type], results: Sequence[Type]) -> None:
+    op.attributes["function_type"] = at.type_attr(function(inputs, results))
+
+
+def arg_attributes(op: Operation) -> list[dict[str, at.Attribute]]:
+    """One dict an argument (empty where there is none)."""
+    found = op.attributes.get("arg_attrs")
+    if isinstance(found, at.ArrayAttr):
+        return [dict(item.items) if isinstance(item, at.DictAttr) else {} for item in found.items]
+    return [{} for _ in function_type(op).inputs]
+
+
+def set_arg_attributes(op: Operation, attributes: Sequence[Mapping[str, at.Attribute]]) -> None:
+    if any(attributes):
+        op.attributes["arg_attrs"] = at.array(at.dictionary(a) for a in attributes)
+    else:
+        op.attributes.pop("arg_attrs", None)
+
+
+def functions(module: Operation) -> Iterator[Operation]:
+    """The func.func ops of a module, in order."""
+    return (op for op in module.body if op.name == "func.func")
+
+
+def entry(module: Operation) -> Operation:
+    """The function with `xla.entry`; else the first that isn't private."""
+    public: Operation | None = None
+    for op in functions(module):
+        if "xla.entry" in op.attributes:
+            return op
+        if public is None and "sym_visibility" not in op.attributes:
+            public = op
+    if public is None:
+        raise InternalError("the module has no entry function")
+    return public
+
+
+def symbols(module: Operation) -> dict[str, Operation]:
+    """The ops of a module that define a symbol, by name."""
+    return {op.str_attr("sym_name"): op for op in module.body if "sym_name" in op.attributes}
+
+
+def ret(b: Builder, values: Sequence[Value]) -> Operation:
+    return b.create("func.return", values)
+
+
+def call(b: Builder, callee: str, operands: Sequence[Value], results: Sequence[Type]) -> Operation:
+    return b.create("func.call", operands, results, {"callee": at.symbol(callee)})

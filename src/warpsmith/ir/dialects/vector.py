@@ -1,0 +1,174 @@
+"""The vector dialect: rank-1 vectors in registers, and their loads and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Effect, Operation, OpRow, Value
+from warpsmith.ir.types import I1, I32, INDEX, TensorType, Type, VectorType, element_type, vector
+
+DYNAMIC = -(1 << 63)  # stands for "see the operand" in a static_position
+
+_READ = ((Effect.READ, "base"),)
+_WRITE = ((Effect.WRITE, "base"),)
+
+ROWS = [
+    # A transfer on a tensor has value semantics; the verifier and `ir/effects.py` look at the base's type.
+    OpRow(
+        "vector.transfer_read",
+        ("base", "indices*", "padding", "mask?"),
+        ("vector",),
+        attributes=("in_bounds", "permutation_map", "operandSegmentSizes"),
+        optional=("alignment",),
+        effects=_READ,
+        syntax="transfer_read",
+    ),
+    OpRow(
+        "vector.transfer_write",
+        ("valueToStore", "base", "indices*", "mask?"),
+        ("result?",),
+        attributes=("in_bounds", "permutation_map", "operandSegmentSizes"),
+        optional=("alignment",),
+        effects=_WRITE,
+        syntax="transfer_write",
+    ),
+    OpRow("vector.extract", ("source", "dynamic_position*"), attributes=("static_position",), syntax="vector_extract"),
+    OpRow(
+        "vector.insert",
+        ("valueToStore", "dest", "dynamic_position*"),
+        attributes=("static_position",),
+        syntax="vector_insert",
+    ),
+    OpRow(
+        "vector.load",
+        ("base", "indices*"),
+        optional=("nontemporal", "alignment", "invariant"),
+        effects=_READ,
+        syntax="vector_load",
+    ),
+    OpRow(
+        "vector.store",
+        ("valueToStore", "base", "indices*"),
+        (),
+        optional=("nontemporal", "alignment"),
+        effects=_WRITE,
+        syntax="vector_store",
+    ),
+    OpRow(
+        "vector.maskedload",
+        ("base", "indices*", "mask", "pass_thru"),
+        optional=("alignment",),
+        effects=_READ,
+        syntax="vector_maskedload",
+    ),
+    OpRow(
+        "vector.maskedstore",
+        ("base", "indices*", "mask", "valueToStore"),
+        (),
+        optional=("alignment",),
+        effects=_WRITE,
+        syntax="vector_maskedstore",
+    ),
+    OpRow(
+        "vector.gather",
+        ("base", "offsets*", "indices", "mask", "pass_thru"),
+        optional=("alignment",),
+        effects=_READ,
+        syntax="vector_gather",
+    ),
+    OpRow("vector.broadcast", ("source",), ("vector",), syntax="vector_broadcast"),
+    OpRow("vector.step", (), syntax="vector_step"),
+    OpRow("vector.shuffle", ("v1", "v2"), ("vector",), attributes=("mask",), syntax="vector_shuffle"),
+    OpRow("vector.bitcast", ("source",), syntax="cast"),
+    OpRow("vector.create_mask", ("operands*",), syntax="vector_create_mask"),
+    OpRow("vector.from_elements", ("elements*",), ("dest",), syntax="from_elements"),
+    OpRow(
+        "vector.extract_strided_slice",
+        ("source",),
+        attributes=("offsets", "sizes", "strides"),
+        syntax="vector_strided_slice",
+    ),
+    OpRow(
+        "vector.insert_strided_slice",
+        ("valueToStore", "dest"),
+        ("res",),
+        attributes=("offsets", "strides"),
+        syntax="vector_strided_slice",
+    ),
+]
+
+_IDENTITY = at.opaque("affine_map<(d0) -> (d0)>")
+_IN_BOUNDS = at.array((at.boolean(True),))
+
+
+def transfer_read(b: Builder, base: Value, index: Value, padding: Value, type: VectorType) -> Value:
+    """`type`'s elements of the rank-1 `base` from `index` on; all in bounds."""
+    attributes: dict[str, at.Attribute] = {
+        "in_bounds": _IN_BOUNDS,
+        "permutation_map": _IDENTITY,
+        "operandSegmentSizes": at.dense_array((1, 1, 1, 0), I32),
+    }
+    return b.op1("vector.transfer_read", (base, index, padding), type, attributes)
+
+
+def transfer_write(b: Builder, value: Value, base: Value, index: Value) -> Operation:
+    """Put a vector into the rank-1 `base` at `index`; on a tensor the op gives the new tensor."""
+    attributes: dict[str, at.Attribute] = {
+        "in_bounds": _IN_BOUNDS,
+        "permutation_map": _IDENTITY,
+        "operandSegmentSizes": at.dense_array((1, 1, 1, 0), I32),
+    }
+    results: tuple[Type, ...] = (base.type,) if isinstance(base.type, TensorType) else ()
+    return b.create("vector.transfer_write", (value, base, index), results, attributes)
+
+
+def extract(b: Builder, source: Value, position: int | Value) -> Value:
+    """One element of a rank-1 vector."""
+    static, dynamic = _position(position)
+    return b.op1("vector.extract", (source, *dynamic), element_type(source.type), {"static_position": static})
+
+
+def insert(b: Builder, value: Value, dest: Value, position: int | Value) -> Value:
+    static, dynamic = _position(position)
+    return b.op1("vector.insert", (value, dest, *dynamic), dest.type, {"static_position": static})
+
+
+def _position(position: int | Value) -> tuple[at.DenseArrayAttr, tuple[Value, ...]]:
+    if isinstance(position, int):
+        return at.dense_array((position,)), ()
+    return at.dense_array((DYNAMIC,)), (position,)
+
+
+def broadcast(b: Builder, value: Value, lanes: int) -> Value:
+    """A scalar in every lane."""
+    return b.op1("vector.broadcast", (value,), vector((lanes,), value.type))
+
+
+def step(b: Builder, lanes: int) -> Value:
+    """`[0, 1, .. lanes-1]` of index."""
+    return b.op1("vector.step", (), vector((lanes,), INDEX))
+
+
+def load(
+    b: Builder, base: Value, index: Value, type: VectorType, attributes: dict[str, at.Attribute] | None = None
+) -> Value:
+    return b.op1("vector.load", (base, index), type, attributes)
+
+
+def store(
+    b: Builder, value: Value, base: Value, index: Value, attributes: dict[str, at.Attribute] | None = None
+) -> Operation:
+    return b.create("vector.store", (value, base, index), (), attributes)
+
+
+def create_mask(b: Builder, count: Value, lanes: int) -> Value:
+    """True in the first `count` lanes."""
+    return b.op1("vector.create_mask", (count,), vector((lanes,), I1))
+
+
+def shuffle(b: Builder, v1: Value, v2: Value, mask: Sequence[int]) -> Value:
+    return b.op1(
+        "vector.shuffle", (v1, v2), vector((len(mask),), element_type(v1.type)), {"mask": at.dense_array(mask)}
+    )

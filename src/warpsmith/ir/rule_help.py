@@ -1,0 +1,74 @@
+"""What the rules of ops share: needs that raise InvalidIr, and reading attributes.
+
+In: an op and what it needs.  Out: nothing, or the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir import types as ty
+from warpsmith.ir.core import Block, Operation, Region, Value
+from warpsmith.ir.diagnostics import invalid
+from warpsmith.ir.types import Type
+
+__all__ = ["entry", "int_attr", "ints", "need", "need_index", "need_types", "need_yield", "types_of", "types_text"]
+
+
+def types_of(values: Sequence[Value]) -> list[Type]:
+    return [v.type for v in values]
+
+
+def types_text(types: Sequence[Type]) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+def need_types(op: Operation, given: Sequence[Type], wanted: Sequence[Type], what: str) -> None:
+    if len(given) != len(wanted) or any(g is not w for g, w in zip(given, wanted, strict=True)):
+        raise invalid(op, f"{what} are {types_text(given)}, but {types_text(wanted)} is needed")
+
+
+def need(op: Operation, value: Value, wanted: bool, what: str) -> None:
+    if not wanted:
+        raise invalid(op, f"an operand of type {value.type} where {what} is needed")
+
+
+def need_index(op: Operation, values: Sequence[Value]) -> None:
+    for value in values:
+        need(op, value, value.type is ty.INDEX, "an index")
+
+
+def int_attr(op: Operation, name: str) -> int:
+    found = op.attributes[name]
+    if not isinstance(found, at.IntegerAttr):
+        raise invalid(op, f"attribute '{name}' is no integer")
+    return found.value
+
+
+def ints(op: Operation, name: str) -> tuple[int, ...]:
+    """The numbers of a dense array, or of an array of integers."""
+    found = op.attributes[name]
+    if isinstance(found, at.DenseArrayAttr):
+        return found.values
+    if isinstance(found, at.ArrayAttr):
+        values = [i.value for i in found.items if isinstance(i, at.IntegerAttr)]
+        if len(values) == len(found.items):
+            return tuple(values)
+    raise invalid(op, f"attribute '{name}' is no list of integers")
+
+
+def entry(op: Operation, region: Region) -> Block:
+    if not region.blocks:
+        raise invalid(op, "an empty region", "its region has a block")
+    return region.blocks[0]
+
+
+def need_yield(op: Operation, region: Region, name: str, wanted: Sequence[Type]) -> None:
+    """The region ends in `name`, which gives `wanted`."""
+    last = entry(op, region).last
+    if last is None or last.row.name != name:
+        raise invalid(
+            op, f"its region ends in {last.row.name if last is not None else 'nothing'}", f"it ends in {name}"
+        )
+    need_types(last, types_of(last.operands), wanted, "the values given")
