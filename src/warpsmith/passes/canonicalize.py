@@ -1,0 +1,23 @@
+"""canonicalize: folds and the canonical patterns of all dialects, to a fixpoint.
+
+    %0 = xla_gpu.apply_indexing #map(%c3)
+    %1 = arith.addi %0, %c1 : index          ->   "use"(%c4)
+    "use"(%1)
+
+The patterns are in `passes/canonical/`, one file a dialect; the driver is `ir/rewriter.py` (pipeline reference 13.2,
+13.3).
+"""
+
+from __future__ import annotations
+
+from warpsmith.ir.core import Operation
+from warpsmith.ir.rewriter import rewrite
+from warpsmith.passes.canonical import PATTERNS
+
+NAME = "canonicalize"
+CONTRACT = "bit-exact"
+
+
+def run(module: Operation) -> None:
+    """Rewrite everything in `module`."""
+    rewrite(module, PATTERNS)

@@ -1,0 +1,33 @@
+"""erase-dead-functions: private functions that nothing public reaches go.
+
+    func.func @main() {...}                    func.func @main() {...}
+    func.func private @dead() { @callee }  ->
+    func.func private @callee() {...}
+
+The inliner counts uses, so a dead caller would make a callee of one live use look shared.  Pipeline reference 5.2.
+"""
+
+from __future__ import annotations
+
+from warpsmith.ir.core import Operation
+from warpsmith.passes.symbols import is_private, references, symbol_table
+
+NAME = "erase-dead-functions"
+CONTRACT = "bit-exact"
+
+
+def run(module: Operation) -> None:
+    """Keep public functions and what they reach through any symbol."""
+    table = symbol_table(module)
+    waiting = [op for op in table.values() if op.name == "func.func" and not is_private(op)]
+    live = set(waiting)
+    while waiting:
+        for op in waiting.pop().walk():
+            for name in references(op):
+                target = table.get(name)
+                if target is not None and target not in live:
+                    live.add(target)
+                    waiting.append(target)
+    for op in table.values():
+        if op.name == "func.func" and op not in live:
+            op.erase()

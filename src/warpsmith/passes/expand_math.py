@@ -1,0 +1,160 @@
+"""expand-math: elementary functions of the math dialect become arithmetic.
+
+    %y = math.tanh %x : vector<16xf32>
+->
+    %0 = arith.cmpf ogt, %x, %c9.02 ...  %20 = arith.divf %18, %19 : vector<16xf32>
+
+The programs are `warpsmith.numerics.functions`, the same for scalars and vectors, exact to a few ulp (each row says how
+many) and bit for bit what `NumpyBackend` computes.  f32 ops are expanded; f16 and bf16 ops are done in f32 and
+rounded once, with the shorter program for that type.  So is an f32 op that `expand-float-ops` widened and marked with
+`warpsmith.accuracy = "f16"` or `"bf16"`.  f64 ops stay, but for rsqrt.  sqrt and what else is exact stays.
+
+Constants go to the top of the function, out of every loop.  The reduction of huge arguments of sin, cos and tan stands
+in an `scf.if` that is entered only when some lane needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.dialects import arith, func, scf, vector
+from warpsmith.ir.types import BF16, F16, F32, F64, I1, I32, I64, Type, VectorType, element_type, integer, with_element
+from warpsmith.ir.types import vector as vector_type
+from warpsmith.numerics.expr import Precision
+from warpsmith.numerics.expr import Type as Lane
+from warpsmith.numerics.functions import EXPANSIONS, expand
+
+NAME = "expand-math"
+CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
+
+_ELEMENT: dict[Lane, Type] = {Lane.F32: F32, Lane.I32: I32, Lane.I1: I1}
+_PRECISION: dict[Type, Precision] = {F32: Precision.F32, F16: Precision.F16, BF16: Precision.BF16}
+_ACCURACY = {"f16": Precision.F16, "bf16": Precision.BF16}
+_FUNCTIONS = {f"math.{name}": name for name in EXPANSIONS if name != "sqrt"}
+_OP_NAMES = {"absf": "math.absf", "copysign": "math.copysign", "sqrt": "math.sqrt"} | {
+    "and": "arith.andi",
+    "or": "arith.ori",
+    "xor": "arith.xori",
+}
+_CASTS = {"sitofp": F32, "fptosi": I32}
+
+
+def run(module: Operation, *, fma: bool = False) -> None:
+    """Expand every function of the module.  `fma` lets polynomials use `math.fma` (for targets that have it)."""
+    for function in func.functions(module):
+        if not function.regions or not function.regions[0].blocks:
+            continue
+        constants = _Constants(function.regions[0].blocks[0])
+        for op in list(function.walk()):
+            if op.name in _FUNCTIONS:
+                _rewrite(op, constants, fma)
+
+
+def _rewrite(op: Operation, constants: _Constants, fma: bool) -> None:
+    type = op.result.type
+    element = element_type(type)
+    b = Builder.before(op)
+    if element is F64 and op.name == "math.rsqrt":
+        root = b.op1("math.sqrt", op.operands, type)
+        result = arith.binary(b, "divf", constants.get(1.0, type), root)
+    elif element in _PRECISION:
+        marked = op.attributes.get("warpsmith.accuracy")
+        precision = _PRECISION[element]
+        if isinstance(marked, at.StringAttr):
+            precision = _ACCURACY.get(marked.value, precision)
+        operands = op.operands if element is F32 else [arith.cast(b, "extf", value, F32) for value in op.operands]
+        backend = _IrBackend(b, with_element(type, F32), constants, fma)
+        result = expand(_FUNCTIONS[op.name], backend, *operands, precision=precision)
+        if element is not F32:
+            result = arith.cast(b, "truncf", result, element)
+    else:
+        return
+    result.name = op.result.name
+    op.replace_by((result,))
+
+
+class _Constants:
+    """Constants at the top of a function, each made once."""
+
+    __slots__ = ("_entry", "_known", "_last")
+
+    def __init__(self, entry: Block) -> None:
+        self._entry = entry
+        self._last: Operation | None = None
+        self._known: dict[tuple[str, Type], Value] = {}
+
+    def get(self, value: float, type: Type) -> Value:
+        key = (repr(value), type)  # repr tells -0.0 from 0.0, and is equal for equal NaNs
+        found = self._known.get(key)
+        if found is None:
+            b = Builder.at_start(self._entry) if self._last is None else Builder.after(self._last)
+            found = self._known[key] = arith.constant(b, value, type)
+            self._last = found.defining_op
+        return found
+
+
+class _IrBackend:
+    """The `Backend` that makes IR at a builder's place; `shape` is f32 or a vector of it."""
+
+    __slots__ = ("_b", "_constants", "_fma", "_types")
+
+    def __init__(self, b: Builder, shape: Type, constants: _Constants, fma: bool) -> None:
+        self._b = b
+        self._constants = constants
+        self._fma = fma
+        self._types = {lane: with_element(shape, element) for lane, element in _ELEMENT.items()}
+
+    def constant(self, type: Lane, value: float) -> Value:
+        if type is Lane.I32:
+            value = (int(value) + 0x80000000 & 0xFFFFFFFF) - 0x80000000
+        return self._constants.get(value, self._types[type])
+
+    def apply(self, op: str, *operands: Any) -> Value:
+        b = self._b
+        if op == "muladd":
+            if self._fma:
+                return b.op1("math.fma", operands, operands[0].type)
+            return arith.binary(b, "addf", arith.binary(b, "mulf", operands[0], operands[1]), operands[2])
+        if op in _CASTS:
+            return arith.cast(b, op, operands[0], _CASTS[op])
+        if op == "umulh":
+            lhs, rhs = (arith.cast(b, "extui", value, I64) for value in operands)
+            product = arith.binary(b, "muli", lhs, rhs)
+            return arith.cast(
+                b, "trunci", arith.binary(b, "shrui", product, self._constants.get(32, product.type)), I32
+            )
+        return b.op1(_OP_NAMES.get(op) or f"arith.{op}", operands, operands[0].type)
+
+    def bitcast(self, type: Lane, operand: Value) -> Value:
+        return arith.cast(self._b, "bitcast", operand, _ELEMENT[type])
+
+    def compare(self, op: str, predicate: str, a: Value, b: Value) -> Value:
+        return (arith.cmpf if op == "cmpf" else arith.cmpi)(self._b, predicate, a, b)
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        return arith.select(self._b, condition, a, b)
+
+    def rare(self, condition: Value, slow: Callable[[], list[Value]], fast: list[Value]) -> list[Value]:
+        outer = self._b
+        whole = isinstance(condition.type, VectorType)
+        branch = scf.if_(outer, self._any(condition) if whole else condition, [value.type for value in fast])
+        then, otherwise = (region.blocks[0] for region in branch.regions)
+        self._b = Builder.at_end(then, outer.location)
+        values = slow()
+        if whole:
+            values = [self.select(condition, s, f) for s, f in zip(values, fast, strict=True)]
+        scf.yield_(self._b, values)
+        self._b = outer
+        scf.yield_(Builder.at_end(otherwise, outer.location), fast)
+        return list(branch.results)
+
+    def _any(self, condition: Value) -> Value:
+        """Whether any lane holds: the lanes' bits as one integer."""
+        assert isinstance(condition.type, VectorType)
+        bits = integer(condition.type.elements)
+        packed = self._b.op1("vector.bitcast", (condition,), vector_type((1,), bits))
+        return arith.cmpi(self._b, "ne", vector.extract(self._b, packed, 0), self._constants.get(0, bits))

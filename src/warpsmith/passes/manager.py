@@ -1,0 +1,223 @@
+"""Running passes: names to modules, options from text, order, timing, and hooks.
+
+In: a module and a list of passes, as text (`"canonicalize,optimize-loops{max_unroll=8},cse"`) or as parsed.  Out: the
+module, rewritten in place, and one `PassTiming` a pass.  Pass modules are imported when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from time import perf_counter
+from typing import Protocol
+
+from warpsmith.errors import UnknownPass, did_you_mean
+from warpsmith.ir.core import Operation
+
+__all__ = [
+    "TABLE",
+    "Option",
+    "PassCall",
+    "PassInfo",
+    "PassTiming",
+    "lookup",
+    "parse_pipeline",
+    "run_pipeline",
+    "run_repeatedly",
+]
+
+Option = int | float | bool | str
+
+# Name on the command line -> module below `warpsmith.passes`.
+TABLE: dict[str, str] = {
+    name: name.replace("-", "_")
+    for name in (
+        "simplify-arith",
+        "canonicalize",
+        "cse",
+        "erase-dead-functions",
+        "lower-xla-shared",
+        "lower-xla-to-scf",
+        "inline",
+        "peel-loops",
+        "lower-loops-to-scf",
+        "flatten-tensors",
+        "licm",
+        "unswitch-loops",
+        "vectorize-loads-stores",
+        "optimize-loops",
+        "inline-calls",
+        "convert-pure-call",
+        "lower-tensors",
+        "merge-pointers",
+        "simplify-affine",
+        "expand-float-ops",
+        "expand-math",
+        "convert-scf-to-cf",
+        "convert-to-llvm",
+        "symbol-dce",
+        "vectorize-cpu",
+        "tabulate",
+        "fit-loop-bounds",
+        "lower-workgroups",
+    )
+}
+
+
+class _Run(Protocol):
+    def __call__(self, module: Operation, /, **options: Option) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """A pass: its name, what it does to a module, its options with their defaults, and what it promises."""
+
+    name: str
+    run: _Run
+    options: Mapping[str, Option]
+    contract: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassCall:
+    """A pass with the options it's to run with."""
+
+    name: str
+    options: Mapping[str, Option] = field(default_factory=dict[str, Option])
+
+    def __str__(self) -> str:
+        if not self.options:
+            return self.name
+        return f"{self.name}{{{' '.join(f'{k}={_show(v)}' for k, v in self.options.items())}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class PassTiming:
+    """How long one pass ran."""
+
+    index: int
+    name: str
+    seconds: float
+
+
+def _show(value: Option) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@cache
+def lookup(name: str) -> PassInfo:
+    """The pass called `name`.  UnknownPass, with the nearest name, when there is none."""
+    module_name = TABLE.get(name)
+    if module_name is None:
+        raise UnknownPass(f"no pass is called '{name}'", help=did_you_mean(name, TABLE) or f"known: {', '.join(TABLE)}")
+    module = importlib.import_module(f"warpsmith.passes.{module_name}")
+    run: _Run = module.run
+    contract: str = module.CONTRACT
+    options = {
+        parameter.name: parameter.default
+        for parameter in list(inspect.signature(run).parameters.values())[1:]
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+    return PassInfo(name, run, options, contract)
+
+
+_CALL = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\{([^{}]*)\})?\s*(,|$)")
+
+
+def parse_pipeline(text: str) -> tuple[PassCall, ...]:
+    """Passes from text: names separated by commas, each with options in braces (`a,b{x=1 y=two},c`).
+
+    UnknownPass for a name or an option that doesn't exist, a value of the wrong kind, or text of another form.
+    """
+    calls: list[PassCall] = []
+    position = 0
+    while position < len(text) or not calls:
+        match = _CALL.match(text, position)
+        if match is None:
+            raise UnknownPass(
+                f"can't read the pass list at '{text[position : position + 30]}'", help="write a,b{option=1 other=x},c"
+            )
+        name: str = match[1]
+        given: str = match[2] or ""
+        calls.append(PassCall(name, _options(lookup(name), given)))
+        position = match.end()
+        if not match[3]:
+            break
+    return tuple(calls)
+
+
+def _options(info: PassInfo, text: str) -> dict[str, Option]:
+    values: dict[str, Option] = {}
+    for item in text.replace(",", " ").split():
+        key, _, value = item.partition("=")
+        key = key.replace("-", "_")
+        if key not in info.options:
+            known = ", ".join(info.options) or "it has none"
+            raise UnknownPass(
+                f"pass '{info.name}' has no option '{key}'", help=did_you_mean(key, info.options) or f"options: {known}"
+            )
+        values[key] = _parse(info, key, value)
+    return values
+
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": True}
+
+
+def _parse(info: PassInfo, key: str, text: str) -> Option:
+    default = info.options[key]
+    value: Option | None = text
+    if isinstance(default, bool):
+        value = _BOOLEANS.get(text)
+    elif isinstance(default, int):
+        value = int(text) if re.fullmatch(r"-?\d+", text) else None
+    elif isinstance(default, float):
+        value = float(text) if re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", text) else None
+    if value is None:
+        raise UnknownPass(f"option '{key}' of pass '{info.name}' is {type(default).__name__}, not '{text}'")
+    return value
+
+
+def run_pipeline(
+    module: Operation,
+    passes: str | Iterable[PassCall | str],
+    *,
+    verify: Callable[[Operation, str], None] | None = None,
+    on_after: Callable[[int, str, Operation], None] | None = None,
+) -> list[PassTiming]:
+    """Run passes in order on `module`.
+
+    `verify(module, name)` runs after each pass and raises when the IR is broken; `on_after(index, name, module)` sees
+    the module after each pass (dumps, traces, bisection).  Their time is not counted.
+    """
+    calls = _calls(passes)
+    timings: list[PassTiming] = []
+    for index, call in enumerate(calls):
+        info = lookup(call.name)
+        start = perf_counter()
+        info.run(module, **call.options)
+        timings.append(PassTiming(index, call.name, perf_counter() - start))
+        if verify is not None:
+            verify(module, call.name)
+        if on_after is not None:
+            on_after(index, call.name, module)
+    return timings
+
+
+def _calls(passes: str | Iterable[PassCall | str]) -> Sequence[PassCall]:
+    if isinstance(passes, str):
+        return parse_pipeline(passes)
+    calls: list[PassCall] = []
+    for item in passes:
+        calls.extend(parse_pipeline(item) if isinstance(item, str) else (item,))
+    return calls
+
+
+def run_repeatedly(step: Callable[[], bool], limit: int = 1000) -> None:
+    """Call `step` until it changes nothing (False), at most `limit` times."""
+    for _ in range(limit):
+        if not step():
+            return

@@ -1,0 +1,77 @@
+"""The passes in order, for each kind of target.
+
+XLA's order (pipeline reference 1), except: `simplify-arith` also runs right after the loops became scf, so that bounds
+checks that follow from `xla.range` are gone before tensors are flattened and loops vectorised.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CPU_LOWERING", "CPU_PIPELINE", "GPU_LOWERING", "GPU_PIPELINE", "LOOPS", "OPTIMIZE"]
+
+# On tensors, functions still apart.
+OPTIMIZE: tuple[str, ...] = ("simplify-arith", "canonicalize", "cse", "erase-dead-functions", "cse")
+
+# One function, xla_gpu.loop to scf, tensors to rank 1, bounds checks out of loops.
+LOOPS: tuple[str, ...] = (
+    "inline",
+    "canonicalize",
+    "cse",
+    "peel-loops",
+    "lower-loops-to-scf",
+    "simplify-arith",
+    "flatten-tensors",
+    "licm",
+    "unswitch-loops",
+    "licm",
+)
+
+GPU_PIPELINE: tuple[str, ...] = (
+    *OPTIMIZE,
+    "lower-xla-shared",
+    "lower-xla-to-scf",
+    *LOOPS,
+    "vectorize-loads-stores",
+    "optimize-loops",
+    "inline-calls",
+    "canonicalize",
+    "cse",
+)
+
+CPU_PIPELINE: tuple[str, ...] = (*OPTIMIZE, "lower-xla-to-scf", *LOOPS, "inline-calls", "canonicalize", "cse")
+
+# Tensors to buffers; indexing maps to arithmetic.
+_BUFFERS: tuple[str, ...] = (
+    "convert-pure-call",
+    "lower-tensors",
+    "merge-pointers",
+    "canonicalize",
+    "cse",
+    "simplify-arith",
+    "simplify-affine",
+    "licm",
+    "symbol-dce",
+)
+
+# Blocks and branches, then LLVM's own ops.
+_LLVM: tuple[str, ...] = ("convert-scf-to-cf", "convert-to-llvm")
+
+GPU_LOWERING: tuple[str, ...] = (*_BUFFERS, "expand-float-ops", "expand-math", "canonicalize", "cse", *_LLVM)
+
+# `tabulate` sees ops in their own types, so it comes before they are widened; `expand-math` comes after the loop became
+# vectors, so that each function is expanded once for all lanes.
+CPU_LOWERING: tuple[str, ...] = (
+    *_BUFFERS,
+    "canonicalize",
+    "fit-loop-bounds",
+    "tabulate",
+    "lower-workgroups",
+    "expand-float-ops",
+    "canonicalize",
+    "cse",
+    "vectorize-cpu",
+    "expand-math",
+    "canonicalize",
+    "licm",
+    "cse",
+    *_LLVM,
+)

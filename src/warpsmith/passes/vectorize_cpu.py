@@ -1,0 +1,326 @@
+"""vectorize-cpu: iterations of the innermost contiguous loop become lanes of full-width vectors.
+
+    scf.for %i = 0 to %n { %x = memref.load %in[%i] ; %y = mulf %x, %x ; memref.store %y, %out[%i] }
+      ->  scf.for %i = 0 to %m step 16 { %x = vector.load ... : vector<16xf32> ; mulf ; vector.store }
+          scf.if %m < %n { the same body once, with a mask of %n - %m lanes }
+
+A loop qualifies when every store in it is contiguous in its induction variable and every op has a lane form.  The
+number of lanes fills a register with the narrowest stored type.  A contiguous load is a vector load; a uniform one is
+loaded once and broadcast; any other is a gather.  A branch on a varying condition runs both sides under masks.  Loops
+inside with uniform bounds run once for all lanes.  There is no scalar tail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Block, Operation, Trait, Value
+from warpsmith.ir.dialects import arith, cpu, func, scf
+from warpsmith.ir.dialects import vector as vec
+from warpsmith.ir.effects import is_speculatable
+from warpsmith.ir.types import I1, INDEX, Type, VectorType, bit_width, element_type, vector
+from warpsmith.passes.affine_lanes import Lanes, known_multiple
+
+NAME = "vectorize-cpu"
+CONTRACT = "bit-exact"
+
+_MAX_REGISTERS = 4  # a value of the widest type may take this many
+_NARROWEST_BITS = 8
+
+
+def run(module: Operation, *, vector_bits: int = 512, nontemporal: bool = False) -> None:
+    """Vectorise all functions.  `nontemporal` marks full-line stores; the caller promises 64-byte aligned outputs."""
+    for function in func.functions(module):
+        for op in list(function.walk()):
+            if op.name == "scf.for" and op.block is not None and arith.constant_int(op.operands[2]) == 1:
+                lanes = Lanes(op)
+                if _qualifies(op, lanes):
+                    _Vectorizer(op, lanes, _lane_count(op, vector_bits), vector_bits if nontemporal else 0).run()
+
+
+def _qualifies(loop: Operation, lanes: Lanes) -> bool:
+    """No iter args, at least one store, all of them contiguous, and every op inside has a lane form."""
+    if loop.results:
+        return False
+    stores = 0
+    for op in loop.walk():
+        if op is loop or op.row.has(Trait.TERMINATOR):
+            continue
+        if op.name == "memref.store":
+            stores += 1
+            if lanes[op.operands[2]] != 1:
+                return False
+        elif op.name == "memref.load":
+            if bit_width(op.result.type) < _NARROWEST_BITS:
+                return False
+        elif op.name == "scf.for":
+            if not all(lanes.is_uniform(v) for v in op.operands[:3]):
+                return False
+        elif op.name not in _FORMS and not op.row.has(Trait.ELEMENTWISE) and not op.row.has(Trait.CONSTANT):
+            return False
+    return stores > 0
+
+
+def _lane_count(loop: Operation, vector_bits: int) -> int:
+    """Lanes that fill a register with the narrowest type in memory, but no type takes more than _MAX_REGISTERS."""
+    narrow, wide = vector_bits, _NARROWEST_BITS
+    for op in loop.walk():
+        if op.name == "memref.store":
+            narrow = min(narrow, bit_width(op.operands[0].type))
+        for result in op.results:
+            if op.row.has(Trait.ELEMENTWISE) and element_type(result.type) is not INDEX:
+                wide = max(wide, bit_width(result.type))
+    return max(2, min(vector_bits // max(narrow, _NARROWEST_BITS), _MAX_REGISTERS * vector_bits // wide))
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Values of the vector body: scalars that all lanes share (or lane 0's, of a linear one), and vectors."""
+
+    scalar: dict[Value, Value]
+    vector: dict[Value, Value]
+
+
+class _Vectorizer:
+    """One loop's rewrite."""
+
+    def __init__(self, loop: Operation, lanes: Lanes, count: int, nontemporal_bits: int) -> None:
+        self.loop = loop
+        self.lanes = lanes
+        self.count = count
+        self.nontemporal_bits = nontemporal_bits
+        self.scope = _Scope({}, {})
+        self.mask: Value | None = None
+        self.tail = False
+
+    def run(self) -> None:
+        loop, b = self.loop, Builder.before(self.loop)
+        lower, upper = loop.operands[:2]
+        width = arith.index(b, self.count)
+        extent = _constant_extent(loop)
+        if extent is not None:
+            whole = extent - extent % self.count
+            main_upper = arith.binary(b, "addi", lower, arith.index(b, whole))
+        else:
+            # A loop that may be empty has a negative extent; the remainder must not round it up past zero.
+            trip = arith.binary(b, "maxsi", arith.binary(b, "subi", upper, lower), arith.index(b, 0))
+            rest = arith.binary(b, "remui", trip, width)
+            main_upper = arith.binary(b, "addi", lower, arith.binary(b, "subi", trip, rest))
+        main = scf.for_(b, lower, main_upper, width, iv_name=loop.body.args[0].name)
+        self.body(Builder.at_end(main.body, loop.location), main.body.args[0])
+        if extent is None or extent % self.count:
+            left = arith.binary(b, "subi", upper, main_upper)
+            check = scf.if_(b, arith.cmpi(b, "sgt", left, arith.index(b, 0)))
+            inner = Builder.at_end(check.body, loop.location)
+            self.mask = vec.create_mask(inner, left, self.count)
+            self.tail = True
+            self.body(inner, main_upper)
+        loop.erase()
+
+    def body(self, b: Builder, iv: Value) -> None:
+        self.scope = _Scope({self.loop.body.args[0]: iv}, {})
+        self.block(b, self.loop.body)
+        scf.yield_(b)
+
+    # -- values
+    def scalar(self, value: Value) -> Value:
+        """The value that all lanes share, or lane 0's of a linear one."""
+        return self.scope.scalar.get(value, value)
+
+    def as_vector(self, b: Builder, value: Value) -> Value:
+        found = self.scope.vector.get(value)
+        if found is not None:
+            return found
+        stride = self.lanes[value]
+        scalar = self.scalar(value)
+        constant = arith.constant_value(scalar)
+        if constant is not None:
+            result = arith.constant(b, constant, vector((self.count,), value.type))
+        else:
+            result = vec.broadcast(b, scalar, self.count)
+        if stride:
+            steps = vec.step(b, self.count)
+            if stride != 1:
+                steps = arith.binary(b, "muli", steps, arith.constant(b, stride, steps.type))
+            result = arith.binary(b, "addi", result, steps)
+        self.scope.vector[value] = result
+        return result
+
+    def lanes_of(self, type: Type) -> VectorType:
+        return vector((self.count,), type)
+
+    # -- ops
+    def block(self, b: Builder, block: Block) -> None:
+        for op in block:
+            if op is block.last and op.row.has(Trait.TERMINATOR):
+                return
+            b.location = op.location
+            form = _FORMS.get(op.name)
+            if form is not None:
+                form(self, b, op)
+            else:
+                self.elementwise(b, op)
+
+    def elementwise(self, b: Builder, op: Operation) -> None:
+        if all(self.lanes[r] is not None for r in op.results):
+            self.copy(b, op)
+            return
+        operands = [self.as_vector(b, v) for v in op.operands]
+        attributes = {k: v for k, v in op.attributes.items() if k != "xla.range"}
+        new = b.create(op.name, operands, [self.lanes_of(r.type) for r in op.results], attributes)
+        for old, result in zip(op.results, new.results, strict=True):
+            result.name = old.name
+            self.scope.vector[old] = result
+
+    def copy(self, b: Builder, op: Operation) -> None:
+        """The op once, for all lanes (or for lane 0 of linear values)."""
+        clone = op.clone({v: self.scalar(v) for v in op.operands})
+        if any(self.lanes[r] for r in op.results):
+            clone.attributes.pop("xla.range", None)
+        b.insert(clone)
+        self.scope.scalar.update(zip(op.results, clone.results, strict=True))
+
+    def load(self, b: Builder, op: Operation) -> None:
+        base, index = op.operands
+        if self.lanes[op.result] == 0 and (self.mask is None or self.tail):
+            self.copy(b, op)
+            return
+        type = self.lanes_of(op.result.type)
+        if self.lanes[index] == 1:
+            if self.mask is None:
+                result = b.op1("vector.load", (base, self.scalar(index)), type)
+            else:
+                result = b.op1("vector.maskedload", (base, self.scalar(index), self.mask, self.zeros(b, type)), type)
+        else:
+            indices = self.as_vector(b, index)
+            mask = self.mask or arith.constant(b, 1, vector((self.count,), I1))
+            start = arith.index(b, 0)
+            result = b.op1("vector.gather", (base, start, indices, mask, self.zeros(b, type)), type)
+        result.name = op.result.name
+        self.scope.vector[op.result] = result
+
+    def zeros(self, b: Builder, type: VectorType) -> Value:
+        return arith.constant(b, 0, type)
+
+    def store(self, b: Builder, op: Operation) -> None:
+        value, base, index = op.operands
+        stored = self.as_vector(b, value)
+        if self.mask is not None:
+            b.create("vector.maskedstore", (base, self.scalar(index), self.mask, stored))
+            return
+        attributes: dict[str, at.Attribute] = {}
+        if self._fills_lines(stored.type, base, index):
+            attributes = {
+                "nontemporal": at.boolean(True),
+                "alignment": at.integer_attr(self.nontemporal_bits // 8, at.I64),
+            }
+        vec.store(b, stored, base, self.scalar(index), attributes)
+
+    def _fills_lines(self, type: Type, base: Value, index: Value) -> bool:
+        """Whether a store writes whole cache lines of a kernel's own buffer, and only then may it pass the cache by."""
+        if not self.nontemporal_bits or bit_width(type) % self.nontemporal_bits or base.defining_op is not None:
+            return False
+        lower = self.loop.operands[0]
+        start = known_multiple(lower, {})
+        return known_multiple(index, {self.loop.body.args[0]: math.gcd(start, self.count)}) % self.count == 0
+
+    def lookup(self, b: Builder, op: Operation) -> None:
+        table, value = op.operands
+        if self.lanes[op.result] == 0:
+            self.copy(b, op)
+            return
+        self.scope.vector[op.result] = cpu.lookup(b, self.scalar(table), self.as_vector(b, value))
+
+    def select(self, b: Builder, op: Operation) -> None:
+        condition, *values = op.operands
+        if all(self.lanes.is_uniform(v) for v in op.operands):
+            self.copy(b, op)
+            return
+        chosen = self.scalar(condition) if self.lanes.is_uniform(condition) else self.as_vector(b, condition)
+        true, false = (self.as_vector(b, v) for v in values)
+        result = arith.select(b, chosen, true, false)
+        result.name = op.result.name
+        self.scope.vector[op.result] = result
+
+    # -- control flow
+    def if_(self, b: Builder, op: Operation) -> None:
+        if self.lanes.is_uniform(op.operands[0]):
+            self.uniform_if(b, op)
+            return
+        condition = self.as_vector(b, op.operands[0])
+        outer, was_tail = self.mask, self.tail
+        true = arith.constant(b, 1, condition.type)
+        masks = [condition, arith.binary(b, "xori", condition, true)]
+        yields: list[list[Value]] = []
+        for region, mask in zip(op.regions, masks, strict=True):
+            for block in region.blocks:
+                self.mask = mask if outer is None else arith.binary(b, "andi", outer, mask)
+                self.tail = False
+                if all(is_speculatable(o) for o in block if not o.row.has(Trait.TERMINATOR)):
+                    self.mask, self.tail = outer, was_tail
+                self.block(b, block)
+                yields.append([self.as_vector(b, v) for v in block.terminator.operands])
+        self.mask, self.tail = outer, was_tail
+        for i, result in enumerate(op.results):
+            self.scope.vector[result] = arith.select(b, condition, yields[0][i], yields[1][i])
+
+    def uniform_if(self, b: Builder, op: Operation) -> None:
+        types = [r.type if self.lanes.is_uniform(r) else self.lanes_of(r.type) for r in op.results]
+        new = scf.if_(b, self.scalar(op.operands[0]), types, with_else=bool(op.regions[1].blocks))
+        for region, target in zip(op.regions, new.regions, strict=True):
+            for block, copy in zip(region.blocks, target.blocks, strict=True):
+                saved = _Scope(dict(self.scope.scalar), dict(self.scope.vector))
+                inner = Builder.at_end(copy, op.location)
+                self.block(inner, block)
+                scf.yield_(
+                    inner,
+                    [self.carried(inner, v, r) for v, r in zip(block.terminator.operands, op.results, strict=True)],
+                )
+                self.scope = saved
+        self.bind(op, new)
+
+    def for_(self, b: Builder, op: Operation) -> None:
+        lower, upper, step, *inits = op.operands
+        starts = [self.carried(b, v, r) for v, r in zip(inits, op.results, strict=True)]
+        names = [a.name for a in op.body.args[1:]]
+        low, high, by = self.scalar(lower), self.scalar(upper), self.scalar(step)
+        new = scf.for_(b, low, high, by, starts, op.body.args[0].name, names)
+        saved = _Scope(dict(self.scope.scalar), dict(self.scope.vector))
+        self.scope.scalar[op.body.args[0]] = new.body.args[0]
+        for old, argument, result in zip(op.body.args[1:], new.body.args[1:], op.results, strict=True):
+            (self.scope.scalar if self.lanes.is_uniform(result) else self.scope.vector)[old] = argument
+        inner = Builder.at_end(new.body, op.location)
+        self.block(inner, op.body)
+        scf.yield_(
+            inner, [self.carried(inner, v, r) for v, r in zip(op.body.terminator.operands, op.results, strict=True)]
+        )
+        self.scope = saved
+        self.bind(op, new)
+
+    def carried(self, b: Builder, value: Value, result: Value) -> Value:
+        """A value as the op's result carries it: one for all lanes, or a vector."""
+        return self.scalar(value) if self.lanes.is_uniform(result) else self.as_vector(b, value)
+
+    def bind(self, op: Operation, new: Operation) -> None:
+        for old, result in zip(op.results, new.results, strict=True):
+            (self.scope.scalar if self.lanes.is_uniform(old) else self.scope.vector)[old] = result
+
+
+def _constant_extent(loop: Operation) -> int | None:
+    """The loop's trip count when both bounds are constants."""
+    lower, upper = arith.constant_int(loop.operands[0]), arith.constant_int(loop.operands[1])
+    return max(0, upper - lower) if lower is not None and upper is not None else None
+
+
+_FORMS: dict[str, Callable[[_Vectorizer, Builder, Operation], None]] = {
+    "memref.load": _Vectorizer.load,
+    "memref.store": _Vectorizer.store,
+    "xla_cpu.lookup": _Vectorizer.lookup,
+    "arith.select": _Vectorizer.select,
+    "scf.if": _Vectorizer.if_,
+    "scf.for": _Vectorizer.for_,
+}
