@@ -1,0 +1,82 @@
+"""The choice of an emitter, and `emit`, which applies it.
+
+In: a fusion instruction and a device.  Out: `EmittedKernel`.  A new emitter is one line in `_EMITTERS`.  Where the
+rules prefer an emitter that a machine lacks, the loop emitter takes the fusion and the refusal says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from warpsmith.devices import Device
+from warpsmith.emitters.cpu import loop as cpu_loop
+from warpsmith.emitters.gpu import loop as gpu_loop
+from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.errors import UnsupportedFusion, UsageError
+from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze
+from warpsmith.hlo.module import HloComputation, HloInstruction
+
+__all__ = ["NUMERICS", "choose", "emit"]
+
+NUMERICS = ("strict", "xla")
+
+
+class Emitter(Protocol):
+    """What `choose` asks of an emitter's module."""
+
+    @property
+    def NAME(self) -> str: ...
+
+    def matches(self, analysis: FusionAnalysis) -> str | None:
+        """None when the emitter takes the fusion, else why not, in words."""
+        ...
+
+    def emit(self, analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel: ...
+
+
+_EMITTERS: Mapping[str, Mapping[str, Emitter]] = {
+    "cuda": {"loop": gpu_loop},
+    "cpu": {"loop": cpu_loop},
+}
+_NEVER_ELEMENTAL = ("scatter", "sort")
+
+
+def choose(analysis: FusionAnalysis) -> tuple[Emitter, tuple[Refusal, ...]]:
+    """The emitter for a fusion, and every one that was refused with its reason."""
+    available = _EMITTERS[analysis.device.platform]
+    refused = analysis.refused
+    preferred = available.get(analysis.emitter)
+    if preferred is not None:
+        reason = preferred.matches(analysis)
+        if reason is None:
+            return preferred, refused
+        refused = (*refused, Refusal(analysis.emitter, reason))
+    else:
+        where = "GPUs" if analysis.device.is_gpu else "CPUs"
+        refused = (*refused, Refusal(analysis.emitter, f"there is no {analysis.emitter} emitter for {where} yet"))
+    if analysis.emitter in _NEVER_ELEMENTAL:
+        root = analysis.roots[0]
+        raise UnsupportedFusion(
+            f"no emitter takes '{root.opcode}' ('{root.name}') as the root of fusion '{analysis.name}'",
+            span=root.span,
+            help=f"move '{root.opcode}' out of the fusion: it then runs as a step of its own",
+        )
+    return available["loop"], refused
+
+
+def emit(fusion: HloInstruction, device: Device, *, numerics: str = "strict", name: str = "main") -> EmittedKernel:
+    """The kernel of a fusion instruction on `device`; its entry function is called `name`.
+
+    `numerics` is `strict` or `xla`.  UnsupportedFusion for a fusion with an op that no emitter takes.
+    """
+    if numerics not in NUMERICS:
+        raise UsageError(f"unknown numerics '{numerics}'", help=f"one of {', '.join(NUMERICS)}")
+    body = fusion.attributes.get("calls")
+    if fusion.opcode != "fusion" or not isinstance(body, HloComputation):
+        raise UnsupportedFusion(f"'{fusion.name}' is no fusion", span=fusion.span)
+    analysis = analyze(body, device, fusion.name)
+    emitter, refused = choose(analysis)
+    kernel = emitter.emit(analysis, numerics=numerics, name=name)
+    return replace(kernel, refused=refused)

@@ -1,0 +1,1 @@
+"""Emitters for CPUs, one file each, under the names that `gpu/` uses."""

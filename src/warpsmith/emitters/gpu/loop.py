@@ -1,0 +1,80 @@
+"""The loop emitter: each thread computes `unroll` neighbouring elements of the output.
+
+    element (linear) = (block * threads + thread) * unroll + vector_index
+    thread:  for vector_index in 0..unroll-1:  values = @roots(inputs, index(element));  write each root's value
+
+Nobody waits for anybody; neighbouring threads write neighbouring elements, so writes coalesce whatever is read.
+In: an analysis.  Out: the kernel.  Reference: section 5.1.
+"""
+
+from __future__ import annotations
+
+from warpsmith.emitters.entry import KernelFunctions
+from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.emitters.launch import Launch, calculate_launch, split_grid_x, unroll_factor
+from warpsmith.emitters.loop_common import emit_group_loop, entry_emitter, first_shape, root_groups
+from warpsmith.emitters.results import make_kernel
+from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.fusion.partitioner import partition
+from warpsmith.hlo.shapes import Shape
+from warpsmith.indexing import IndexingMap, work_item_map
+from warpsmith.ir.core import Value
+from warpsmith.ir.dialects import gpu
+
+__all__ = ["NAME", "emit", "launch", "matches", "thread_to_output"]
+
+NAME = "loop"
+_DIMENSIONS = ("x", "y", "z")
+_ALWAYS_SHOWN = (0, 3)  # th_x and bl_x
+
+
+def matches(analysis: FusionAnalysis) -> str | None:
+    """None: the loop emitter takes every fusion whose ops can be emitted element by element."""
+    return None
+
+
+def launch_shape(analysis: FusionAnalysis) -> Shape:
+    """The shape that the launch runs over: the first root's; the largest when roots differ in size."""
+    shapes = [first_shape(root) for root in analysis.roots]
+    return max(shapes, key=lambda shape: shape.elements) if len(root_groups(analysis)) > 1 else shapes[0]
+
+
+def launch(analysis: FusionAnalysis) -> Launch:
+    """Grid, block and unroll factor."""
+    shape, device = launch_shape(analysis), analysis.device
+    found = calculate_launch(shape.elements, device, unroll_factor(analysis, shape))
+    if found.grid[0] <= device.grid_limits[0]:
+        return found
+    x, y = split_grid_x(found.grid[0], device)
+    return Launch((x, y, found.grid[1]), found.block, found.unroll)
+
+
+def thread_to_output(shape: Shape, launch: Launch) -> IndexingMap:
+    """(thread and block ids)[vector_index] -> index in `shape`; ids with one value are left out, x ones kept."""
+    map = work_item_map(shape.dims, shape.minor_to_major, launch.block, launch.grid, launch.unroll)
+    sizes = (*launch.block, *launch.grid)
+    gone = [size == 1 and i not in _ALWAYS_SHOWN for i, size in enumerate(sizes)]
+    return map.drop_variables([*gone, *[False] * map.num_symbols])
+
+
+def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel:
+    """The kernel: an xla_gpu.loop over the threads' elements, one for each group of roots of one size."""
+    chosen = launch(analysis)
+    parts = partition(analysis.body, root_groups(analysis))
+    functions = KernelFunctions(analysis, parts, numerics=numerics, name=name)
+    constants = entry_emitter(functions)
+    sizes = (*chosen.block, *chosen.grid)
+    ids: list[Value] = []
+    for i, size in enumerate(sizes):
+        if size > 1 or i in _ALWAYS_SHOWN:
+            make = gpu.thread_id if i < 3 else gpu.block_id
+            ids.append(make(functions.b, _DIMENSIONS[i % 3], size))
+    results = dict(enumerate(functions.outputs))
+    maps: list[tuple[str, IndexingMap]] = []
+    for group in parts.groups:
+        map = thread_to_output(first_shape(group.roots[0]), chosen)
+        results.update(emit_group_loop(functions, group, ids, map, constants))
+        maps.append((f"thread -> {group.roots[0].name}", map))
+    constants.drop_unused()
+    functions.close_entry([results[i] for i in range(len(results))], chosen, NAME)
+    return make_kernel(functions, chosen, NAME, maps)

@@ -1,0 +1,73 @@
+"""Whether a fusion's dynamic-update-slices may write into their operand's buffer.
+
+In: the body of a fusion and its roots.  Out: the updates in root order, or the failed condition in words.
+Reference: section 5.4.1 (condition 6, buffer assignment, is the schedule's to see to).
+"""
+
+from __future__ import annotations
+
+from warpsmith.fusion.traversal import is_elementwise, is_parameter
+from warpsmith.hlo.module import HloComputation, HloInstruction
+
+__all__ = ["in_place_updates"]
+
+
+def in_place_updates(body: HloComputation, roots: tuple[HloInstruction, ...]) -> tuple[HloInstruction, ...] | str:
+    """The dynamic-update-slice of each root; otherwise the condition that fails, in words."""
+    updates: list[HloInstruction] = []
+    for root in roots:
+        update = root.operands[0] if root.opcode == "bitcast" else root
+        if update.opcode != "dynamic-update-slice":
+            return f"the root '{root.name}' is no dynamic-update-slice"
+        updates.append(update)
+    shape = updates[0].operands[1].shape
+    if any(update.operands[1].shape != shape for update in updates):
+        return "the updates differ in shape"
+    for update in updates:
+        reason = _hazard(body, update)
+        if reason is not None:
+            return reason
+    return tuple(updates)
+
+
+def _hazard(body: HloComputation, update: HloInstruction) -> str | None:
+    user = update
+    while True:
+        users = [each for each in body.users(user) if each.opcode != "tuple"]
+        if not users:
+            break
+        if len(users) > 1 or users[0].opcode != "bitcast":
+            return f"'{update.name}' has users other than one bitcast"
+        user = users[0]
+    buffer = update.operands[0]
+    if buffer.opcode == "bitcast":
+        buffer = buffer.operands[0]
+    if not is_parameter(buffer):
+        return f"the updated operand of '{update.name}' is computed inside the fusion"
+    seen: set[HloInstruction] = {update}
+    stack = list(body.users(buffer))
+    while stack:
+        reader = stack.pop()
+        if reader in seen:
+            continue
+        seen.add(reader)
+        if reader.opcode == "dynamic-slice":
+            if not _same_place(reader, update):
+                return f"'{reader.name}' reads '{buffer.name}' at another place than '{update.name}' writes"
+            continue
+        if reader.opcode == "dynamic-update-slice":
+            return f"both '{reader.name}' and '{update.name}' update '{buffer.name}'"
+        if not (is_elementwise(reader) or reader.opcode in ("bitcast", "tuple")):
+            return f"'{reader.name}' reads '{buffer.name}' at other elements than its own"
+        stack.extend(body.users(reader))
+    return None
+
+
+def _same_place(slice_: HloInstruction, update: HloInstruction) -> bool:
+    """A dynamic-slice of just what the update overwrites, by the identical index instructions."""
+    if slice_.operands[0] is not update.operands[0]:
+        return False
+    shape = update.operands[1].array_shape
+    if slice_.array_shape.dims != shape.dims or slice_.array_shape.dtype is not shape.dtype:
+        return False
+    return slice_.operands[1:] == update.operands[2:] or shape.elements == 1
