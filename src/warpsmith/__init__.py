@@ -1,0 +1,60 @@
+"""Warpsmith: HLO fusions and tile programs to GPU kernels, in Python, with no GPU needed.
+
+    import warpsmith as ws
+    module = ws.parse_hlo(text)
+    exe = ws.compile(module, target="cpu")
+    outs = exe(*arrays)
+
+Everything here is imported when it is first used: `import warpsmith` costs little more than numpy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from warpsmith.errors import WarpsmithError
+
+if TYPE_CHECKING:
+    from warpsmith.compiler import compile
+    from warpsmith.hlo import HloModule, parse_hlo
+    from warpsmith.hlo.evaluator import evaluate
+    from warpsmith.report.run import RunReport, run
+    from warpsmith.runtime.executable import Executable
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Executable",
+    "HloModule",
+    "RunReport",
+    "WarpsmithError",
+    "__version__",
+    "compile",
+    "evaluate",
+    "parse_hlo",
+    "run",
+]
+
+_HOMES: dict[str, str] = {
+    "Executable": "warpsmith.runtime.executable",
+    "HloModule": "warpsmith.hlo",
+    "RunReport": "warpsmith.report.run",
+    "compile": "warpsmith.compiler",
+    "evaluate": "warpsmith.hlo.evaluator",
+    "parse_hlo": "warpsmith.hlo",
+    "run": "warpsmith.report.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'warpsmith' has no attribute '{name}'")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

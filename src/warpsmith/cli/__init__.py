@@ -1,0 +1,81 @@
+"""The command line: `warpsmith COMMAND ...`.
+
+One module a command (`cli/run.py`...), each with `register(parser)` and `run(arguments) -> exit status`.  A module is imported
+only when its command is asked for.  Exit status: 0 all held; 1 a result differs or a check fired; 2 the input or the
+command is wrong; 70 our own bug.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from warpsmith.errors import UsageError, WarpsmithError, did_you_mean
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: dict[str, str] = {
+    "run": "compile a module, run it, and compare it with the reference interpreter",
+    "compile": "print a stage: emitted or lowered IR, LLVM IR, PTX, machine code",
+    "opt": "run passes on IR text",
+    "indexing": "print the indexing maps of each instruction",
+    "doctor": "say what is installed and what works here",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are ours: a code, the cause, the next step."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, help=f"see `{self.prog} --help`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status.  `argv` defaults to the process's arguments."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except WarpsmithError as error:
+        print(error, file=sys.stderr)
+        return 70 if error.code.startswith("WS99") else 2
+    except BrokenPipeError:
+        # The reader of our output has gone (`warpsmith ... | head`): nothing is wrong.
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        from warpsmith import __version__
+
+        print(f"warpsmith {__version__}")
+        return 0
+    command = arguments[0]
+    if command not in COMMANDS:
+        raise UsageError(
+            f"no command is called '{command}'",
+            help=did_you_mean(command, COMMANDS) or "see `warpsmith --help`",
+        )
+    module = importlib.import_module(f"warpsmith.cli.{command}")
+    parser = Parser(prog=f"warpsmith {command}", description=module.__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    module.register(parser)
+    try:
+        parsed = parser.parse_args(arguments[1:])
+    except SystemExit as exit:
+        return int(exit.code or 0)
+    return module.run(parsed)
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return f"usage: warpsmith COMMAND ...\n\n{rows}\n\n`warpsmith COMMAND --help` says more.  Start with: warpsmith run --example gelu"

@@ -1,0 +1,84 @@
+"""Compile a module and print a stage of it.
+
+  warpsmith compile gelu.hlo --target sm_90 --stage ptx
+  warpsmith compile gelu.hlo --target sm_90 --dump-to DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from warpsmith.cli.files import example_text, read_text, write_bytes, write_text
+from warpsmith.errors import UsageError
+
+_DEFAULT_STAGES = {True: "ptx", False: "asm"}
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
+    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    parser.add_argument("--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)")
+    parser.add_argument(
+        "--stage", help="hlo, emitted, lowered, llvm; on a GPU ptx, cubin, sass; on a CPU llvm-opt, asm (default: the last text)"
+    )
+    parser.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
+    parser.add_argument("--dump-to", metavar="DIR", help="one file a pass, numbered and named")
+    parser.add_argument("--dump-pass-re", metavar="REGEX", help="dump only after passes that match")
+    parser.add_argument("--generic", action="store_true", help="IR in MLIR's generic form, which mlir-opt reads")
+    parser.add_argument("--time-passes", action="store_true", help="what each pass took, on standard error")
+    parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
+    parser.add_argument("--no-cache", action="store_true", help="look nothing up on disk, and keep nothing there")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from warpsmith.compiler import check_stage, stage_bytes, stage_text
+    from warpsmith.devices import device
+    from warpsmith.hlo.parser import parse_hlo
+
+    if (arguments.file is None) == (arguments.example is None):
+        raise UsageError("give one HLO file, or --example NAME")
+    target = device(arguments.target)
+    stage = arguments.stage or _DEFAULT_STAGES[target.is_gpu]
+    check_stage(stage, target)
+    name = arguments.file or f"example {arguments.example}"
+    text = read_text(arguments.file) if arguments.file else example_text(arguments.example)
+    module = parse_hlo(text, name)
+    if arguments.dump_to:
+        from warpsmith.report.dump import dump_module
+
+        written = dump_module(
+            module,
+            arguments.dump_to,
+            target=arguments.target,
+            numerics=arguments.numerics,
+            pass_re=arguments.dump_pass_re,
+            generic=arguments.generic,
+        )
+        if arguments.stage is None and arguments.output is None:
+            print(f"{len(written)} files in {arguments.dump_to}")
+            return 0
+    if arguments.time_passes:
+        _print_times(module, arguments)
+    if stage == "cubin":
+        if arguments.output is None:
+            raise UsageError("a cubin is binary", help="write it to a file: -o OUT.cubin")
+        write_bytes(arguments.output, stage_bytes(module, arguments.target, numerics=arguments.numerics))
+        return 0
+    write_text(
+        arguments.output,
+        stage_text(module, stage, arguments.target, numerics=arguments.numerics, generic=arguments.generic),
+    )
+    return 0
+
+
+def _print_times(module: object, arguments: argparse.Namespace) -> None:
+    from warpsmith.compiler import time_passes
+    from warpsmith.hlo.module import HloModule
+
+    assert isinstance(module, HloModule)
+    rows = time_passes(module, arguments.target, numerics=arguments.numerics)
+    total = sum(seconds for _, seconds in rows)
+    for name, seconds in rows:
+        print(f"{seconds * 1e3:9.3f} ms  {seconds / total:5.1%}  {name}", file=sys.stderr)
+    print(f"{total * 1e3:9.3f} ms  total", file=sys.stderr)

@@ -1,0 +1,78 @@
+"""Reading and writing what the commands are given: files, standard streams, shipped examples."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from importlib import resources
+from pathlib import Path
+
+from warpsmith.errors import FileError, UsageError, did_you_mean
+
+__all__ = ["example_names", "example_text", "read_text", "write_text"]
+
+
+def read_text(path: str) -> str:
+    """The text of a file, or of standard input for `-`.  Raises FileError."""
+    if path == "-":
+        return sys.stdin.read()
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"can't read {path}: {error.strerror}", help=_nearby(path)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} isn't text (byte {error.start} isn't UTF-8)") from error
+
+
+def _nearby(path: str) -> str | None:
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    return did_you_mean(Path(path).name, [p.name for p in folder.iterdir() if p.is_file()][:1000])
+
+
+def write_text(path: str | None, text: str) -> None:
+    """To standard output when `path` is None or `-`; else to a file that is never left half-written."""
+    if not text.endswith("\n"):
+        text += "\n"
+    if path is None or path == "-":
+        sys.stdout.write(text)
+        return
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """To a file, through a temporary one beside it and a rename."""
+    target = Path(path)
+    temporary: str | None = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        # mkstemp makes the file private; an output file gets what the user's umask gives.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise FileError(f"can't write {path}: {error.strerror}") from error
+
+
+def _examples():
+    return resources.files("warpsmith") / "examples"
+
+
+def example_names() -> list[str]:
+    """The HLO files that are shipped with the package."""
+    return sorted(p.name.removesuffix(".hlo") for p in _examples().iterdir() if p.name.endswith(".hlo"))
+
+
+def example_text(name: str) -> str:
+    """The text of a shipped example.  Raises UsageError for another name."""
+    names = example_names()
+    if name not in names:
+        raise UsageError(f"no example is called '{name}'", help=did_you_mean(name, names) or f"examples: {', '.join(names)}")
+    return (_examples() / f"{name}.hlo").read_text(encoding="utf-8")

@@ -1,0 +1,165 @@
+"""Compile modules, run them, compare with the reference interpreter, and report.
+
+  warpsmith run gelu.hlo            on this CPU, seeded input
+  warpsmith run --example gelu      an example that is shipped with Warpsmith
+  warpsmith run --platform=CUDA --reference_platform="" gelu.hlo --xla_dump_to=DIR    XLA's own spellings
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from warpsmith.cli.files import example_text, read_text
+from warpsmith.errors import UsageError, WarpsmithError, did_you_mean
+
+if TYPE_CHECKING:
+    from warpsmith.hlo.module import HloModule
+    from warpsmith.report.run import RunReport
+
+_PLATFORMS = {"cpu": "cpu", "host": "cpu", "cuda": "cuda", "gpu": "cuda", "sim": "sim"}
+_REFERENCES = {"interpreter": "interpreter", "default": "interpreter", "none": "none", "": "none"}
+_DEFAULT_GPU = "sm_90"
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE.hlo", help="HLO text; - for standard input")
+    parser.add_argument("--example", action="append", default=[], metavar="NAME", help="a shipped example, such as gelu")
+    parser.add_argument("--platform", default="cpu", help="cpu, or cuda (default: cpu)")
+    parser.add_argument("--target", metavar="DEVICE", help="with --platform cuda: the device to compile for (default: sm_90)")
+    parser.add_argument(
+        "--reference", "--reference_platform", default="interpreter", help="interpreter (default) or none"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the generated input (default: 0)")
+    parser.add_argument("--iterations", type=_positive, metavar="N", help="timed calls (default: about 0.2 s of them)")
+    parser.add_argument("--abs-error", "--abs_error_bound", type=_bound, metavar="X", help="compare by XLA's rule:")
+    parser.add_argument("--rel-error", "--rel_error_bound", type=_bound, metavar="X", help="wrong only if both are exceeded")
+    parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
+    parser.add_argument("--deterministic", action="store_true", help="results that repeat bit for bit (they always do here)")
+    parser.add_argument("--input", metavar="FILE.npz", help="arrays 0, 1, ... instead of generated input")
+    parser.add_argument("--output", metavar="FILE.npz", help="write the results as arrays 0, 1, ...")
+    parser.add_argument("--dump-to", "--xla_dump_to", metavar="DIR", help="one file a pass, numbered and named")
+    parser.add_argument(
+        "--dump-pass-re", "--xla_dump_hlo_pass_re", "--xla_dump_emitter_re", metavar="REGEX", help="dump only after passes that match"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing on disk")
+    parser.add_argument("--json", action="store_true", help="one JSON object a module on standard output, nothing else")
+    parser.add_argument("--xla_disable_all_hlo_passes", nargs="?", const="true", default="true", help=argparse.SUPPRESS)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} isn't a positive number")
+    return value
+
+
+def _bound(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is no error bound")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    platform = _choice("platform", arguments.platform, _PLATFORMS)
+    reference = _choice("reference", arguments.reference, _REFERENCES)
+    if platform == "sim":
+        raise UsageError("the simulator can't be asked for here yet", help="use --platform cpu")
+    sources = [(f"example {n}", example_text(n)) for n in arguments.example]
+    sources += [(path, read_text(path)) for path in arguments.files]
+    if not sources:
+        raise UsageError("no file to run", help="give an HLO file, or: warpsmith run --example gelu")
+    if (arguments.input or arguments.output) and len(sources) > 1:
+        raise UsageError("--input and --output go with one file")
+    if arguments.target is not None and platform != "cuda":
+        raise UsageError("--target goes with --platform cuda", help="to print a GPU's code: warpsmith compile --target ...")
+    status = 0
+    for name, text in sources:
+        try:
+            status = max(status, _one(arguments, platform, reference, name, text))
+        except WarpsmithError as error:
+            if len(sources) == 1:
+                raise
+            print(f"{name}: {error}", file=sys.stderr)
+            status = 2
+    return status
+
+
+def _choice(what: str, given: str, known: dict[str, str]) -> str:
+    found = known.get(given.lower())
+    if found is None:
+        names = [k for k in known if k]
+        raise UsageError(f"no {what} is called '{given}'", help=did_you_mean(given, names) or f"one of {', '.join(names)}")
+    return found
+
+
+def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str, text: str) -> int:
+    from warpsmith.hlo.parser import parse_hlo
+
+    module = parse_hlo(text, name)
+    if platform == "cuda":
+        report = _compile_only(arguments, module)
+    else:
+        report = _run_here(arguments, module, reference)
+    if arguments.json:
+        print(json.dumps(report.to_json()))
+    else:
+        from rich.console import Console
+
+        from warpsmith.report.text import print_run
+
+        print_run(report, Console(highlight=False, soft_wrap=True))
+    return 1 if report.match is False or report.findings else 0
+
+
+def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) -> RunReport:
+    from warpsmith.report.run import random_inputs, run
+
+    if arguments.dump_to:
+        _dump(arguments, module, "cpu")
+    inputs: list[Any] = random_inputs(module, arguments.seed)
+    if arguments.input:
+        from warpsmith.cli.npz import read_npz
+
+        inputs = read_npz(arguments.input)
+    results: list[Any] = []
+    report = run(
+        module,
+        *inputs,
+        numerics=arguments.numerics,
+        seed=arguments.seed,
+        iterations=arguments.iterations,
+        reference=reference,
+        abs_error=arguments.abs_error,
+        rel_error=arguments.rel_error,
+        cache=not arguments.no_cache,
+        results=results,
+    )
+    if arguments.output:
+        from warpsmith.cli.npz import write_npz
+
+        write_npz(arguments.output, results)
+    return report
+
+
+def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport:
+    """With no GPU: compile, dump, and say that nothing ran."""
+    from warpsmith.report.run import compiled
+
+    target = arguments.target or _DEFAULT_GPU
+    if arguments.dump_to:
+        _dump(arguments, module, target)
+    report = compiled(module, target=target, numerics=arguments.numerics)
+    report.notes.append(f"no GPU here: compiled for {target}, not run and not compared")
+    if arguments.dump_to:
+        report.notes.append(f"dumped to {arguments.dump_to}")
+    return report
+
+
+def _dump(arguments: argparse.Namespace, module: HloModule, target: str) -> None:
+    from warpsmith.report.dump import dump_module
+
+    dump_module(module, arguments.dump_to, target=target, numerics=arguments.numerics, pass_re=arguments.dump_pass_re)

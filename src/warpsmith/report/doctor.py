@@ -1,0 +1,269 @@
+"""What is installed, and what works on this computer: tried, not guessed.
+
+In: nothing.  Out: `Diagnosis`; `warpsmith doctor` prints it.  Nothing here is needed for compiling, so a part that is
+missing or broken is a row with the way to get it, never an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from warpsmith import __version__
+from warpsmith.errors import RuntimeFailure, ToolFailed, ToolMissing, WarpsmithError
+from warpsmith.runtime.cache import cache_key, default_cache
+from warpsmith.runtime.pool import thread_count
+from warpsmith.targets import llvm_jit, nvptx_codegen, ptxas
+
+__all__ = ["Check", "Diagnosis", "Store", "diagnose"]
+
+_PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "rich")
+_TOOL_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One capability.  `state` is "works", "missing" or "broken"; `detail` what was seen; `help` the next step."""
+
+    name: str
+    purpose: str
+    state: str
+    detail: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The cache of compiled code.  `directory` is None when it is turned off; sizes are in bytes."""
+
+    directory: str | None
+    entries: int
+    bytes: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Versions, the computer as LLVM sees it, and one `Check` a capability."""
+
+    warpsmith: str
+    python: str
+    system: str
+    packages: dict[str, str]
+    llvm: str
+    cpu: str
+    vector_bits: int
+    threads: int
+    cache: Store
+    checks: tuple[Check, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain dicts and lists."""
+        return asdict(self)
+
+
+def diagnose() -> Diagnosis:
+    """Look at everything and try it; about a second, most of it for external tools."""
+    _, cpu, _, vector_bits = llvm_jit.host_target()
+    return Diagnosis(
+        warpsmith=__version__,
+        python=f"{platform.python_version()} ({platform.python_implementation()})",
+        system=f"{platform.system()} {platform.machine()}",
+        packages={name: _package_version(name) or "missing" for name in _PACKAGES},
+        llvm=llvm_jit.llvm_version().partition("/")[0],
+        cpu=cpu,
+        vector_bits=vector_bits,
+        threads=thread_count(),
+        cache=_store(),
+        checks=tuple(_check(*row) for row in _CHECKS),
+    )
+
+
+def _package_version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _store() -> Store:
+    cache = default_cache()
+    if cache.directory is None:
+        return Store(None, 0, 0, cache.limit)
+    sizes = [path.stat().st_size for path in cache.directory.glob("*.bin")] if cache.directory.is_dir() else []
+    return Store(str(cache.directory), len(sizes), sum(sizes), cache.limit)
+
+
+# ------------------------------------------------------------------------------------------------------------- checks
+def _check(name: str, purpose: str, probe: Callable[[], str]) -> Check:
+    """A row from a probe: its text when it returns, its error's cause and help when it raises."""
+    try:
+        return Check(name, purpose, "works", probe())
+    except ToolMissing as missing:
+        return Check(name, purpose, "missing", missing.cause, missing.help or "")
+    except WarpsmithError as error:
+        return Check(name, purpose, "broken", error.cause, error.help or "")
+
+
+_CPU_KERNEL = """
+define void @probe(ptr %argv, i64 %begin, i64 %end) {
+  %address = load ptr, ptr %argv
+  %value = load i64, ptr %address
+  %sum = add i64 %value, %end
+  store i64 %sum, ptr %address
+  ret void
+}
+"""
+
+_GPU_KERNEL = """
+define ptx_kernel void @probe(ptr %out) {
+  store float 1.0, ptr %out
+  ret void
+}
+"""
+
+
+def _cpu() -> str:
+    start = perf_counter()
+    code = llvm_jit.load_object(llvm_jit.compile_object(_CPU_KERNEL))
+    cell = ctypes.c_int64(40)
+    code.kernel("probe")(struct.pack("<q", ctypes.addressof(cell)), 0, 2)
+    if cell.value != 42:
+        raise RuntimeFailure(
+            f"a kernel that computes 40 + 2 gave {cell.value}", help="please report this, with `--json`"
+        )
+    return f"a test kernel compiled and ran in {(perf_counter() - start) * 1e3:.0f} ms"
+
+
+def _ptx() -> str:
+    text = nvptx_codegen.ptx_from_llvm(_GPU_KERNEL, "sm_90")
+    if ".entry probe" not in text:
+        raise ToolFailed("LLVM's PTX has no entry for the test kernel", help="please report this, with `--json`")
+    return "a test kernel for sm_90; no GPU is needed for this"
+
+
+def _cache() -> str:
+    cache = default_cache()
+    if cache.directory is None:
+        raise ToolMissing("turned off by WARPSMITH_CACHE_DIR", help="unset it, or name a directory")
+    key = cache_key("doctor", "probe")
+    cache.put(key, b"probe")
+    if cache.get(key) != b"probe":
+        raise RuntimeFailure(
+            f"what is written to {cache.directory} doesn't come back",
+            help="it must be your own, closed to others (mode 0700), and have room; or set WARPSMITH_CACHE_DIR",
+        )
+    return str(cache.directory)
+
+
+def _ptxas() -> str:
+    path = ptxas.find_ptxas()
+    major, minor = ptxas.ptxas_version(path)
+    return f"{major}.{minor}, {path}"
+
+
+_WHEELS = "pip install 'warpsmith[cuda]', or set CUDA_HOME to a CUDA toolkit"
+
+
+def _beside_ptxas(relative: str) -> Path | None:
+    """A file of the CUDA toolkit, or of the wheels, that holds ptxas; else of CUDA_HOME."""
+    roots = [Path(root) for variable in ("CUDA_HOME", "CUDA_PATH") if (root := os.environ.get(variable))]
+    with contextlib.suppress(ToolMissing):
+        roots.insert(0, ptxas.find_ptxas().resolve().parent.parent)
+    return next((root / relative for root in roots if (root / relative).is_file()), None)
+
+
+def _nvdisasm() -> str:
+    path = _beside_ptxas("bin/nvdisasm") or shutil.which("nvdisasm")
+    if path is None:
+        raise ToolMissing("not found", help="it comes with a CUDA toolkit; put it on PATH or set CUDA_HOME")
+    return f"{_version_of(str(path), r'release ([0-9.]+)')}, {path}"
+
+
+def _libdevice() -> str:
+    path = _beside_ptxas("nvvm/libdevice/libdevice.10.bc")
+    if path is None:
+        raise ToolMissing("not found", help=_WHEELS)
+    if not path.read_bytes().startswith(b"BC\xc0\xde"):
+        raise ToolFailed(f"{path} isn't LLVM bitcode", help="install it anew")
+    return str(path)
+
+
+def _mlir_opt() -> str:
+    path = shutil.which("mlir-opt-22") or shutil.which("mlir-opt")
+    if path is None:
+        raise ToolMissing("not found", help="on Debian: apt-get install mlir-22-tools")
+    return f"{_version_of(path, r'version ([0-9.]+)')}, {path}"
+
+
+def _jax() -> str:
+    version = _package_version("jax")
+    if version is None or _package_version("jaxlib") is None:
+        raise ToolMissing("not installed", help="pip install 'warpsmith[jax]'")
+    return version
+
+
+def _version_of(command: str, pattern: str) -> str:
+    """What `command --version` says."""
+    try:
+        done = subprocess.run(
+            [command, "--version"], capture_output=True, text=True, timeout=_TOOL_SECONDS, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolFailed(f"can't run {command}: {error}") from error
+    found = re.search(pattern, done.stdout)
+    if done.returncode != 0 or found is None:
+        raise ToolFailed(f"{command} --version failed: {(done.stderr or done.stdout).strip()[:200]}")
+    return found[1]
+
+
+_NO_DRIVER = "kernels run on the CPU and in the simulator; for a GPU install NVIDIA's driver"
+
+
+def _gpu() -> str:
+    """The first GPU as the CUDA driver names it."""
+    library = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+    try:
+        cuda = ctypes.CDLL(library)
+    except OSError as error:
+        raise ToolMissing(f"no CUDA driver ({library})", help=_NO_DRIVER) from error
+    if status := cuda.cuInit(0):
+        raise ToolMissing(f"the CUDA driver finds no GPU (cuInit gives {status})", help=_NO_DRIVER)
+    version, device = ctypes.c_int(0), ctypes.c_int(0)
+    title = ctypes.create_string_buffer(128)
+    calls: tuple[tuple[str, tuple[object, ...]], ...] = (
+        ("cuDriverGetVersion", (ctypes.byref(version),)),
+        ("cuDeviceGet", (ctypes.byref(device), 0)),
+        ("cuDeviceGetName", (title, len(title), device)),
+    )
+    for name, arguments in calls:
+        if status := getattr(cuda, name)(*arguments):
+            raise ToolFailed(f"{name} gives {status}", help="see what nvidia-smi says")
+    return (
+        f"{title.value.decode(errors='replace')}, driver for CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+    )
+
+
+_CHECKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("cpu", "kernels on this CPU", _cpu),
+    ("ptx", "PTX for NVIDIA GPUs", _ptx),
+    ("cache", "compiled code kept between runs", _cache),
+    ("gpu", "kernels on a GPU", _gpu),
+    ("ptxas", "cubins", _ptxas),
+    ("nvdisasm", "SASS text", _nvdisasm),
+    ("libdevice", "functions named __nv_*", _libdevice),
+    ("mlir-opt", "used by tests alone", _mlir_opt),
+    ("jax", "used by tests and benchmarks", _jax),
+)

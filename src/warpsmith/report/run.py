@@ -1,0 +1,208 @@
+"""Compile, run, compare: the main job, as data.
+
+`run` gives a `RunReport`; `report/text.py` prints it, `RunReport.to_json` is what `warpsmith run --json` writes.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from warpsmith.compiler import compile
+from warpsmith.errors import UsageError, did_you_mean
+from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
+from warpsmith.hlo.module import HloModule
+from warpsmith.hlo.shapes import Shape
+from warpsmith.numerics.bounds import bound
+from warpsmith.numerics.compare import Comparison, Tolerance, compare
+from warpsmith.numerics.inputs import random_array
+from warpsmith.runtime.bandwidth import copy_bandwidth
+from warpsmith.runtime.executable import Executable, KernelInfo
+
+__all__ = ["OutputReport", "RunReport", "compiled", "random_inputs", "run"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PLATFORMS = ("cpu", "cuda", "sim")
+REFERENCES = ("interpreter", "none")
+_MIN_SECONDS = 0.2
+_MAX_ITERATIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReport:
+    """One output leaf against its reference."""
+
+    index: int
+    shape: str
+    comparison: Comparison
+
+
+@dataclass(slots=True)
+class RunReport:
+    """All that `warpsmith run` says of one module.  Times are in milliseconds, bandwidth in GB/s (10^9 bytes).
+
+    `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's copy bandwidth, measured in the
+    same run.  `match` is None where there was no reference.
+    """
+
+    module: str
+    platform: str
+    target: str
+    numerics: str
+    kernels: list[KernelInfo]
+    compile_ms: float
+    compile_parts_ms: dict[str, float]
+    bytes: int
+    time_ms: float | None = None
+    host_ms: float = 0.0
+    gbps: float | None = None
+    copy_gbps: float | None = None
+    reference: str = "none"
+    reference_ms: float | None = None
+    match: bool | None = None
+    tolerance: str = ""
+    max_ulp: int | None = None
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    mismatches: int | None = None
+    seed: int = 0
+    iterations: int = 0
+    outputs: list[OutputReport] = field(default_factory=list[OutputReport])
+    findings: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `json.dumps`; infinities and NaN become strings."""
+        plain = asdict(self)
+        return _finite(plain)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+def parameter_shapes(module: HloModule) -> list[Shape]:
+    """The array leaves of the entry's parameters, in order."""
+    return [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
+
+
+def random_inputs(module: HloModule, seed: int = 0) -> list[Array]:
+    """Seeded input for every parameter leaf: normal, log-uniform, edge and small values mixed."""
+    return [random_array(s.dtype, s.dims, seed=seed, parameter=i) for i, s in enumerate(parameter_shapes(module))]
+
+
+def run(
+    module: HloModule,
+    *arrays: Any,
+    target: str = "cpu",
+    numerics: str = "strict",
+    seed: int = 0,
+    iterations: int | None = None,
+    reference: str = "interpreter",
+    abs_error: float | None = None,
+    rel_error: float | None = None,
+    cache: bool = True,
+    measure_copy: bool = True,
+    results: list[Array] | None = None,
+) -> RunReport:
+    """Compile `module`, call it (on `arrays`, or on seeded input), compare with the reference, time it.
+
+    `iterations` timed calls (default: as many as fit in 0.2 s, at most 100, at least 3).  `results` receives the outputs.  Raises what `compile` and the
+    executable raise; a difference is not an error but `match == False`.
+    """
+    if reference not in REFERENCES:
+        raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(reference, REFERENCES))
+    start = perf_counter()
+    exe = compile(module, target=target, numerics=numerics, cache=cache)
+    report = _of_executable(module, exe, perf_counter() - start)
+    report.reference, report.seed = reference, seed
+    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
+    found, _, _ = exe.timed(*inputs)
+    seconds, host_seconds, report.iterations = _timed(exe, inputs, iterations)
+    report.time_ms, report.host_ms = seconds * 1e3, host_seconds * 1e3
+    report.gbps = report.bytes / seconds / 1e9 if seconds else None
+    report.copy_gbps = copy_bandwidth() / 1e9 if measure_copy else None
+    if reference == "interpreter":
+        _compare(report, module, inputs, found, abs_error, rel_error)
+    if results is not None:
+        results[:] = found
+    return report
+
+
+def compiled(module: HloModule, *, target: str, numerics: str = "strict") -> RunReport:
+    """The report of a module that was compiled and not run."""
+    start = perf_counter()
+    exe = compile(module, target=target, numerics=numerics)
+    return _of_executable(module, exe, perf_counter() - start)
+
+
+def _of_executable(module: HloModule, exe: Executable, seconds: float) -> RunReport:
+    return RunReport(
+        module=module.name,
+        platform="cpu" if exe.target == "cpu" else "cuda",
+        target=exe.target,
+        numerics=exe.numerics,
+        kernels=list(exe.kernels),
+        compile_ms=seconds * 1e3,
+        compile_parts_ms={name: s * 1e3 for name, s in exe.timings.items()},
+        bytes=exe.bytes_moved,
+    )
+
+
+def _timed(exe: Executable, inputs: Sequence[Any], iterations: int | None) -> tuple[float, float, int]:
+    """Median seconds of a call, median seconds of its host part, the number of calls."""
+    total: list[float] = []
+    host: list[float] = []
+    began = perf_counter()
+    while True:
+        start = perf_counter()
+        results, _, host_seconds = exe.timed(*inputs)
+        total.append(perf_counter() - start)
+        host.append(host_seconds)
+        del results
+        count = len(total)
+        if count >= (iterations or _MAX_ITERATIONS) or (
+            iterations is None and count >= 3 and perf_counter() - began > _MIN_SECONDS
+        ):
+            return statistics.median(total), statistics.median(host), count
+
+
+def _compare(
+    report: RunReport,
+    module: HloModule,
+    inputs: Sequence[Any],
+    results: Sequence[Array],
+    abs_error: float | None,
+    rel_error: float | None,
+) -> None:
+    """Fill in the report's comparison: XLA's rule if asked for, else ulp and a-priori bounds."""
+    start = perf_counter()
+    if abs_error is not None or rel_error is not None:
+        expected = evaluate(module, *inputs)
+        tolerances = [Tolerance(abs_error=abs_error, rel_error=rel_error)] * len(expected)
+    else:
+        expected, bounds = evaluate_with_bounds(module, *inputs, op_ulp_bound=bound)
+        tolerances = [Tolerance(absolute=b) for b in bounds]
+    report.reference_ms = (perf_counter() - start) * 1e3
+    for i, (actual, wanted, tolerance) in enumerate(zip(results, expected, tolerances, strict=True)):
+        shape = f"{actual.dtype}[{','.join(map(str, actual.shape))}]"
+        report.outputs.append(OutputReport(i, shape, compare(actual, wanted, tolerance)))
+    found = [o.comparison for o in report.outputs]
+    report.match = all(c.match for c in found)
+    report.tolerance = str(tolerances[0]) if tolerances else "exact"
+    report.max_ulp = max((c.max_ulp for c in found), default=0)
+    report.max_abs_error = max((c.max_abs_error for c in found), default=0.0)
+    report.max_rel_error = max((c.max_rel_error for c in found), default=0.0)
+    report.mismatches = sum(c.mismatches for c in found)

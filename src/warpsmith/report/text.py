@@ -1,0 +1,104 @@
+"""A run's report as text for a terminal.
+
+In: a `RunReport`.  Out: lines printed with rich (colours only on a terminal).
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from warpsmith.report.run import RunReport
+from warpsmith.runtime.executable import KernelInfo
+
+__all__ = ["print_run"]
+
+
+def print_run(report: RunReport, console: Console) -> None:
+    """Print a short report: verdict, kernels, times, bandwidth, errors."""
+    console.print(_title(report))
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for kernel in report.kernels[:_MAX_KERNELS]:
+        table.add_row("host" if kernel.host else "kernel", _kernel(kernel))
+    if len(report.kernels) > _MAX_KERNELS:
+        table.add_row("", f"... and {len(report.kernels) - _MAX_KERNELS} more")
+    table.add_row("compile", f"{report.compile_ms:.1f} ms{_parts(report)}")
+    if report.time_ms is not None:
+        host = f", {report.host_ms:.3f} ms of it on the host" if report.host_ms > 0 else ""
+        table.add_row("run", f"{report.time_ms:.3f} ms, median of {report.iterations}{host}")
+    table.add_row("memory", _memory(report))
+    if report.match is not None:
+        table.add_row("error", _error(report))
+        table.add_row("reference", f"{report.reference}, {report.reference_ms or 0:.0f} ms, input seed {report.seed}")
+    for finding in report.findings:
+        table.add_row("finding", Text(finding, style="red"))
+    for note in report.notes:
+        table.add_row("note", note)
+    console.print(table)
+
+
+_MAX_KERNELS = 12
+
+
+def _title(report: RunReport) -> Text:
+    verdicts = {True: ("match", "bold green"), False: ("DIFFERS", "bold red"), None: ("not compared", "yellow")}
+    word, style = verdicts[report.match]
+    return Text.assemble(
+        (report.module, "bold"), "  on ", (report.target, "cyan"), f"  numerics {report.numerics}  ", (word, style)
+    )
+
+
+def _kernel(kernel: KernelInfo) -> str:
+    if kernel.host:
+        return kernel.fusion
+    variant = f" ({kernel.variant})" if kernel.variant else ""
+    if kernel.block == (1, 1, 1) and kernel.shared_bytes == 0:
+        launch = f"{kernel.grid[0]} work groups"
+    else:
+        launch = f"grid {_dims(kernel.grid)}, block {_dims(kernel.block)}"
+    shared = f", {kernel.shared_bytes} B shared" if kernel.shared_bytes else ""
+    return f"{kernel.fusion}: {kernel.emitter}{variant}, {launch}{shared}"
+
+
+def _dims(dims: tuple[int, int, int]) -> str:
+    """`24576`, or `30 x 2` when there is more than x."""
+    last = max((i for i, d in enumerate(dims) if d != 1), default=0)
+    return " x ".join(map(str, dims[: last + 1]))
+
+
+def _parts(report: RunReport) -> str:
+    parts = ", ".join(f"{name} {ms:.1f}" for name, ms in report.compile_parts_ms.items())
+    return f" ({parts})" if parts else ""
+
+
+def _memory(report: RunReport) -> str:
+    text = f"{_bytes(report.bytes)} moved"
+    if report.gbps is None:
+        return text
+    text += f", {report.gbps:.1f} GB/s"
+    if report.copy_gbps:
+        text += f", {report.gbps / report.copy_gbps:.0%} of this machine's copy ({report.copy_gbps:.1f} GB/s)"
+    return text
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
+
+
+def _error(report: RunReport) -> Text:
+    ulp = "uncomparable" if report.max_ulp is not None and report.max_ulp >= 1 << 62 else f"{report.max_ulp} ulp"
+    text = f"largest {ulp}, abs {report.max_abs_error:.3g}, rel {report.max_rel_error:.3g}; within {report.tolerance}"
+    if report.match:
+        return Text(text)
+    lines = [f"{report.mismatches} elements differ by more than {report.tolerance}; largest {ulp}"]
+    for output in report.outputs:
+        c = output.comparison
+        if not c.match:
+            lines.append(f"output {output.index} {output.shape} at {list(c.worst or ())}: {c.actual}, expected {c.expected}")
+    return Text("\n".join(lines), style="red")
