@@ -2,13 +2,14 @@
 
     gelu_example.main.00.emitted.mlir, .01.simplify-arith.mlir, ... , .llvm.ll, .ptx
 
-A pass that changed nothing leaves no file but its line in `index.txt`.
+`index.txt` has a line a file on what the pass changed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from warpsmith.compiler import compile, kernel_steps
@@ -40,13 +41,10 @@ def dump_module(
         previous = ""
         for number, (name, text) in enumerate([("emitted", kernel.emitted_text), *kernel.steps]):
             file = f"{stem}.{number:02d}.{name}.mlir"
-            if text == previous:
-                index.append(f"{file}: unchanged, not written")
+            if not keep(name):
                 continue
             index.append(f"{file}: {_change(previous, text)}")
-            previous = text
-            if keep(name):
-                files[file] = text
+            files[file] = previous = text
         files[f"{stem}.ll"] = kernel.llvm
     exe = compile(module, target, numerics=numerics)
     last = "ptx" if device(target).is_gpu else "asm"
@@ -56,7 +54,7 @@ def dump_module(
     return list(files)
 
 
-def _filter(pass_re: str | None):
+def _filter(pass_re: str | None) -> Callable[[str], bool]:
     if pass_re is None or pass_re in ("fusion-emitter", "mlir-fusion"):
         return lambda _name: True
     try:
@@ -68,6 +66,8 @@ def _filter(pass_re: str | None):
 
 def _change(before: str, after: str) -> str:
     """The growth in lines, in words."""
+    if before == after:
+        return "unchanged"
     lines = after.count("\n")
     if not before:
         return f"{lines} lines"
