@@ -192,7 +192,8 @@ def _kernel_infos(schedule: Schedule, lowered: Sequence[LoweredKernel]) -> list[
         name = step.instruction.name
         if step.kind == "kernel":
             k = next(remaining).emitted
-            infos.append(KernelInfo(name, k.emitter, k.variant, k.grid, k.block, k.shared_bytes))
+            moved = sum(a.shape.byte_size for a in k.args)
+            infos.append(KernelInfo(name, k.emitter, k.variant, k.grid, k.block, k.shared_bytes, bytes=moved))
         else:
             label = f"{name} = {step.instruction.opcode}: {step.reason}"
             infos.append(KernelInfo(label, "", "", (0, 0, 0), (0, 0, 0), 0, host=True))
@@ -368,11 +369,18 @@ def time_passes(module: HloModule, target: str, *, numerics: str = "strict") -> 
     if kernels:
         for i, (name, _) in enumerate(kernels[0].pass_seconds):
             rows.append((name, sum(k.pass_seconds[i][1] for k in kernels)))
+    if kernels:
+        _back_end(kernels[0], chosen)
     start = perf_counter()
     for kernel in kernels:
-        if chosen.is_gpu:
-            ptx_from_llvm(kernel.llvm, architecture(chosen))
-        else:
-            llvm_jit.load_object(llvm_jit.compile_object(kernel.llvm))
+        _back_end(kernel, chosen)
     rows.append(("LLVM", perf_counter() - start))
     return rows
+
+
+def _back_end(kernel: LoweredKernel, target: Device) -> None:
+    """LLVM's part, nothing kept."""
+    if target.is_gpu:
+        ptx_from_llvm(kernel.llvm, architecture(target))
+    else:
+        llvm_jit.load_object(llvm_jit.compile_object(kernel.llvm))

@@ -16,7 +16,7 @@ verifier, 04 indexing, 05 IR text, 06 IR verifier, 07 fusion and emitters, 08 pa
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -78,9 +78,25 @@ def _excerpt(span: Span) -> list[str]:
     return [f"  {number} | {window}", f"  {' ' * len(number)} | {' ' * (start - offset)}{carets}"]
 
 
+_LONGEST_WORD = 64
+_MOST_WORDS = 5000
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """A help sentence that names the nearest known word, or None when nothing is near."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    """A help sentence that names the nearest known word, or None when nothing is near.
+
+    Two swapped letters are the likeliest slip, so they are tried first: `tahn` is `tanh`, not `tan`.
+    """
+    if len(word) > _LONGEST_WORD:
+        return None
+    words = known if isinstance(known, Set | Mapping) else set(known)
+    for index in range(len(word) - 1):
+        swapped = word[:index] + word[index + 1] + word[index] + word[index + 2 :]
+        if swapped != word and swapped in words:
+            return f"did you mean '{swapped}'?"
+    if len(words) > _MOST_WORDS:
+        return None  # the general search looks at every word: among very many it would take longer than the work did
+    near = difflib.get_close_matches(word, sorted(words), n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else None
 
 
@@ -160,9 +176,20 @@ class ElidedConstant(WarpsmithError):
 
 # 03: HLO verifier
 class InvalidHlo(WarpsmithError):
-    """Well-formed HLO text that means nothing: shapes, dtypes or attributes don't fit together."""
+    """Well-formed HLO text that means nothing: shapes, dtypes or attributes don't fit together.
+
+    `rule` names the verifier's rule that is broken (`slice.range`), and ends the first line of the message.
+    """
 
     code = "WS0301"
+
+    def __init__(self, cause: str, *, span: Span | None = None, help: str | None = None, rule: str = "") -> None:
+        super().__init__(cause, span=span, help=help)
+        self.rule = rule
+
+    def __str__(self) -> str:
+        first, newline, rest = super().__str__().partition("\n")
+        return f"{first} [{self.rule}]{newline}{rest}" if self.rule else first + newline + rest
 
 
 class UnsupportedHlo(WarpsmithError):

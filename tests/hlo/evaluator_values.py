@@ -31,7 +31,8 @@ def values_of(dtype: DType, count: int, seed: int = 0) -> Array:
         bits = rng.integers(0, 1 << 64, count, dtype=np.uint64).astype(code).view(dtype.numpy)
         near = rng.standard_normal(count).astype(dtype.numpy)
         return np.concatenate([some, bits, near, near * dtype.numpy.type(20)])
-    least, most = (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if dtype.is_signed else (0, (1 << dtype.bits) - 1)
+    span = 1 << dtype.bits
+    least, most = (-span // 2, span // 2 - 1) if dtype.is_signed else (0, span - 1)
     if dtype.bits <= 8:
         return np.arange(least, most + 1).astype(dtype.numpy)
     edges_ = [least, least + 1, most, most - 1, 0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65]

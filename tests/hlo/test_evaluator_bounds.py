@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.evaluator import elementwise, evaluate, evaluate_with_bounds, floats, within_bounds
+from warpsmith.hlo.evaluator.formats import round_once
 from warpsmith.hlo.parser import parse_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,16 +35,18 @@ def _exact(opcode: str, dtype: DType) -> float:
 
 @contextmanager
 def _pushed(dtype: str, seed: int) -> Iterator[None]:
-    """The interpreter's functions, each result off by -PUSH..PUSH ulp of `dtype`."""
+    """The interpreter's functions, each result off its right value by up to PUSH numbers of `dtype`."""
     rng = np.random.default_rng(seed)
     row = by_name(dtype)
 
     def push(function: Callable[..., Array]) -> Callable[..., Array]:
         def pushed(*arrays: Array) -> Array:
-            right = function(*arrays)
-            least = {"f16": -14}.get(dtype, -126)
-            exponent = np.where(right == 0, least, np.maximum(np.frexp(right)[1] - 1, least))
-            return right + rng.integers(-PUSH, PUSH, right.shape, endpoint=True) * np.ldexp(1.0, exponent - row.mantissa)
+            right = round_once(function(*arrays), row)
+            codes = right.view(f"i{right.dtype.itemsize}").astype(np.int64)
+            lowest = -(1 << (row.bits - 1))
+            places = np.where(codes < 0, lowest - codes, codes) + rng.integers(-PUSH, PUSH, codes.shape, endpoint=True)
+            moved = np.where(places < 0, lowest - places, places).astype(f"i{right.dtype.itemsize}").view(right.dtype)
+            return np.where(np.isfinite(right) & np.isfinite(moved), moved, right).astype(np.float64)
 
         return pushed
 
@@ -79,7 +82,7 @@ def _check(text: str, arrays: list[Array], dtype: str, seeds: int = 3) -> list[A
 
 def _one(lines: list[str], count: int, dtype: str) -> str:
     t = f"{dtype}[{count}]"
-    body = [f"x = {t} parameter(0)", f"y = {t} parameter(1)", *[line.replace("T", t) for line in lines]]
+    body = [f"x = {t} parameter(0)", f"y = {t} parameter(1)", *[line.replace("= T ", f"= {t} ") for line in lines]]
     return "HloModule m\nENTRY e {\n  " + "\n  ".join([*body[:-1], "ROOT " + body[-1]]) + "\n}\n"
 
 
@@ -92,7 +95,9 @@ BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "power"
 def test_errors_pass_through_each_op(opcode: str, dtype: str) -> None:
     """tanh and exp, off by two ulp each, and then the op: small, large and special arguments."""
     rng = np.random.default_rng(1)
-    x = np.concatenate([rng.standard_normal(300), rng.standard_normal(300) * 20, [0, 1, -1, 88, -88, np.inf, -np.inf, np.nan]])
+    x = np.concatenate(
+        [rng.standard_normal(300), rng.standard_normal(300) * 20, [0, 1, -1, 88, -88, np.inf, -np.inf, np.nan]]
+    )
     with np.errstate(all="ignore"):
         x = x.astype(by_name(dtype).numpy)
     y = rng.permutation(x)
@@ -127,7 +132,7 @@ def _programs(draw: st.DrawFn) -> list[str]:
     return lines
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=100)
 @given(_programs(), st.integers(0, 1000))
 def test_errors_pass_through_random_programs(lines: list[str], seed: int) -> None:
     """No chain of ops lets a kernel out of its bounds."""
@@ -161,7 +166,9 @@ def test_a_comparison_is_open_only_where_the_error_reaches() -> None:
     x = np.linspace(-2, 2, 401, dtype=np.float32)
     near = np.arange(401) % 4 == 0
     y = np.where(near, np.tanh(x.astype(np.float64)).astype(np.float32), np.float32(0.3))
-    text = _one(["t = T tanh(x)", "r = P compare(t, y), direction=LT"], 401, "f32").replace("P compare", "pred[401] compare")
+    text = _one(["t = T tanh(x)", "r = P compare(t, y), direction=LT"], 401, "f32").replace(
+        "P compare", "pred[401] compare"
+    )
     _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, y, op_ulp_bound=_ulps)
     assert np.isinf(bound[near]).sum() >= near.sum() - 1  # tanh(0) is exact
     assert not bound[~near].any()
@@ -255,7 +262,7 @@ def test_dots_hold_for_any_order() -> None:
     kernel = np.add.accumulate(products, axis=1, dtype=np.float32)[:, -1]
     assert within_bounds(kernel, want, bound, by_name("f32")).all()
     assert within_bounds(a @ b, want, bound, by_name("f32")).all()
-    assert (bound < 1e-3).all()
+    assert (bound < 5e-3).all()
 
 
 def test_softmax_of_a_kernel_stays_inside() -> None:

@@ -28,7 +28,12 @@ def _gelu(dtype: str, dims: str) -> str:
     for name, value in (("a", 0.5), ("b", 0.7978), ("c", 0.044715), ("d", 1)):
         lines += [f"  {name}0 = {dtype}[] constant({value})", f"  {name} = {t} broadcast({name}0), dimensions={{}}"]
     lines += [
-        *(f"  s = {t} multiply(x, x)", f"  k = {t} multiply(s, x)", f"  m = {t} multiply(k, c)", f"  n = {t} add(x, m)"),
+        *(
+            f"  s = {t} multiply(x, x)",
+            f"  k = {t} multiply(s, x)",
+            f"  m = {t} multiply(k, c)",
+            f"  n = {t} add(x, m)",
+        ),
         *(f"  o = {t} multiply(n, b)", f"  h = {t} tanh(o)", f"  p = {t} add(h, d)", f"  q = {t} multiply(p, a)"),
         f"  ROOT r = {t} multiply(x, q)",
     ]
@@ -107,11 +112,11 @@ def test_a_splat_takes_no_memory() -> None:
 
 
 def test_values_are_dropped_after_their_last_use() -> None:
-    """A chain of 40 steps on 4 MB holds a few arrays at a time, not 40 (reverse keeps the steps apart)."""
+    """A chain of 40 steps on 4 MB holds a few arrays at a time, not 40 (pad copies, slice is a view)."""
     count = 1 << 20
     lines = [f"  v0 = f32[{count}] parameter(0)"]
     for i in range(40):
-        lines += [f"  c{i} = f32[{count + 1}] pad(v{i}, z), padding=0_1" if i else f"  z = f32[] constant(2)"]
+        lines += [f"  c{i} = f32[{count + 1}] pad(v{i}, z), padding=0_1" if i else "  z = f32[] constant(2)"]
         if i == 0:
             lines += [f"  c0 = f32[{count + 1}] pad(v0, z), padding=0_1"]
         lines += [f"  v{i + 1} = f32[{count}] slice(c{i}), slice={{[1:{count + 1}]}}"]
@@ -234,7 +239,8 @@ def test_mapped_computations_may_branch() -> None:
 
 def test_outputs_are_the_callers_own() -> None:
     """Writing to an output never reaches an input."""
-    module = parse_hlo(_entry("  x = f32[4] parameter(0)\n  r = f32[4] reverse(x), dimensions={0}\n  ROOT t = (f32[4], f32[4]) tuple(x, r)"))
+    lines = ["x = f32[4] parameter(0)", "r = f32[4] reverse(x), dimensions={0}"]
+    module = parse_hlo(_entry("\n".join([*lines, "ROOT t = (f32[4], f32[4]) tuple(x, r)"])))
     x = np.arange(4, dtype=np.float32)
     for output in evaluate(module, x):
         output[...] = 9
@@ -249,7 +255,7 @@ def test_a_computation_can_be_evaluated_by_itself() -> None:
 
 def test_an_op_without_a_rule_is_named() -> None:
     text = _entry("  x = c64[4] parameter(0)\n  ROOT r = c64[4] fft(x), fft_type=FFT, fft_length={4}")
-    with pytest.raises(UnsupportedHlo, match="fft 'r'|can't evaluate fft") as caught:
+    with pytest.raises(UnsupportedHlo, match="can't evaluate fft") as caught:
         evaluate(parse_hlo(text, "a.hlo"), np.zeros(4, np.complex64))
     assert caught.value.span is not None
     assert caught.value.span.line == 4

@@ -29,6 +29,7 @@ def _round(numbers: list[float], dtype: DType) -> list[float]:
 def _mpmath() -> Any:
     return pytest.importorskip("mpmath", reason="mpmath isn't installed: no exact functions to compare with")
 
+
 NARROW = [row for row in BY_NAME.values() if row.is_float and row.bits <= 16 and row.name != "f8e8m0fnu"]
 SATURATES = {"f4e2m1fn"}
 NAN_ON_OVERFLOW = {"f8e4m3fn", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz"}
@@ -133,7 +134,7 @@ def test_narrow_arithmetic_is_the_exact_result_rounded_once(name: str, opcode: s
 def _odd(value: Fraction) -> float:
     """A double that lies strictly on the same side of every halfway point of a narrow format as `value`."""
     near = float(value)
-    if Fraction(near) == value or math.frexp(near)[0] not in (0.5, -0.5) and _is_odd(near):
+    if Fraction(near) == value or (math.frexp(near)[0] not in (0.5, -0.5) and _is_odd(near)):
         return near
     return math.nextafter(near, math.inf if Fraction(near) < value else -math.inf)
 

@@ -24,7 +24,8 @@ mul { a = T[] parameter(0)  b = T[] parameter(1)  ROOT r = T[] multiply(a, b) }
 mx { a = T[] parameter(0)  b = T[] parameter(1)  ROOT r = T[] maximum(a, b) }
 mn { a = T[] parameter(0)  b = T[] parameter(1)  ROOT r = T[] minimum(a, b) }
 set { a = T[] parameter(0)  ROOT b = T[] parameter(1) }
-mad { a = T[] parameter(0)  b = T[] parameter(1)  two = T[] constant(2)  m = T[] multiply(a, two)  ROOT r = T[] add(m, b) }
+mad { a = T[] parameter(0)  b = T[] parameter(1)
+  two = T[] constant(2)  m = T[] multiply(a, two)  ROOT r = T[] add(m, b) }
 two {
   a = T[] parameter(0)  b = T[] parameter(1)  c = T[] parameter(2)  d = T[] parameter(3)
   p = T[] add(a, c)  q = T[] maximum(b, d)  ROOT r = (T[], T[]) tuple(p, q)
@@ -81,7 +82,6 @@ CASES: dict[str, str] = {
     " collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,7}",
     "gather-windows": "x = T[6,7] p\n i = s32[2,4] p #-2,9\n r = T[3,4] gather(x, i), offset_dims={0},"
     " collapsed_slice_dims={1}, start_index_map={1,0}, index_vector_dim=0, slice_sizes={3,1}",
-
     "gather-scalars": "x = T[6,7] p\n i = s32[3,4] p #-2,9\n r = T[3,4,7] gather(x, i), offset_dims={2},"
     " collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,7}",
     "gather-batched": "x = T[4,6,3] p\n i = s32[4,5,1] p #-1,7\n r = T[4,5,3] gather(x, i), offset_dims={2},"

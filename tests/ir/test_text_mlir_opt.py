@@ -8,14 +8,15 @@ import subprocess
 
 import numpy as np
 import pytest
+from ir.op_samples import covered, our_text, upstream_text
 
-from ir.op_samples import UPSTREAM, covered, our_text, upstream_text
 from warpsmith.ir.attribute_text import attribute_text
 from warpsmith.ir.attributes import FloatAttr, float_attr, float_bits
 from warpsmith.ir.core import REGISTRY
 from warpsmith.ir.equality import structurally_equal
 from warpsmith.ir.parser import parse_module
 from warpsmith.ir.printer import print_module
+from warpsmith.ir.syntax import FORMS
 from warpsmith.ir.types import float_type
 from warpsmith.ir.verifier import verify
 
@@ -38,6 +39,10 @@ def assert_same_text(a: str, b: str) -> None:
 
 def test_every_registered_op_has_a_sample() -> None:
     assert set(REGISTRY) - covered() == set()
+
+
+def test_every_form_belongs_to_an_op_and_every_key_has_a_form() -> None:
+    assert {row.syntax for row in REGISTRY.values() if row.syntax is not None} == set(FORMS)
 
 
 @needs_mlir_opt
@@ -65,7 +70,18 @@ def test_floats_have_the_digits_that_mlir_opt_gives_them() -> None:
     for name in ("f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2"):
         type = float_type(name)
         attributes += [float_bits(int.from_bytes(random.bytes(type.width // 8), "little"), type) for _ in range(60)]
-        near = [random.uniform(-10, 10), 0.1, 1 / 3, 5000.0, 65504.0, 1e-5, 123456.0, -0.0, 0.044708, *random.integers(0, 448, 9)]
+        near = [
+            random.uniform(-10, 10),
+            0.1,
+            1 / 3,
+            5000.0,
+            65504.0,
+            1e-5,
+            123456.0,
+            -0.0,
+            0.044708,
+            *random.integers(0, 448, 9),
+        ]
         with np.errstate(over="ignore"):
             attributes += [float_attr(float(v), type) for v in near]
     lines = [f"%{i} = arith.constant 0x{a.bits:0{a.type.width // 4}X} : {a.type}" for i, a in enumerate(attributes)]
@@ -77,7 +93,9 @@ def test_floats_have_the_digits_that_mlir_opt_gives_them() -> None:
 @needs_mlir_opt
 def test_mlir_opt_reads_the_generic_form_of_our_own_ops() -> None:
     text = our_text()
-    module = parse_module(text.replace("llvm.intr.fptosi.sat", "llvm.intr.round").replace("(f32) -> i32", "(f32) -> f32"))
+    module = parse_module(
+        text.replace("llvm.intr.fptosi.sat", "llvm.intr.round").replace("(f32) -> i32", "(f32) -> f32")
+    )
     through_mlir_opt(print_module(module, generic=True))
 
 
@@ -96,6 +114,7 @@ def test_samples_are_valid_and_come_back_equal_in_both_forms(text: str) -> None:
 def test_pretty_text_has_no_generic_op_but_where_mlir_has_no_pretty_form() -> None:
     printed = print_module(parse_module(upstream_text())) + print_module(parse_module(our_text()))
     generic = {line.split('"')[1] for line in printed.splitlines() if line.partition("= ")[2].startswith('"')}
-    generic |= {line.split('"')[1] for line in printed.splitlines() if line.strip().startswith('"') and "(" in line[:40]}
+    generic |= {
+        line.split('"')[1] for line in printed.splitlines() if line.strip().startswith('"') and "(" in line[:40]
+    }
     assert generic == {"llvm.intr.ctlz", "llvm.intr.cttz"}
-    assert generic <= set(UPSTREAM)

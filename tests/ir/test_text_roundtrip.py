@@ -25,8 +25,15 @@ from warpsmith.ir.verifier import verify
 FAST = settings(deadline=None, max_examples=60)
 
 _FLOATS = ["bf16", "f16", "f32", "f64", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"]
-_SCALARS = st.one_of(st.sampled_from([ty.integer(w) for w in (1, 4, 8, 16, 32, 64)]), st.sampled_from([ty.float_type(n) for n in _FLOATS]))
-_HINTS = st.one_of(st.just(""), st.sampled_from(["x", "x_0", "cst", "arg0", "0", "5a", "a b", "é", "c-1", "$", "x#1", "loop"]), st.text(max_size=6))
+_SCALARS = st.one_of(
+    st.sampled_from([ty.integer(w) for w in (1, 4, 8, 16, 32, 64)]),
+    st.sampled_from([ty.float_type(n) for n in _FLOATS]),
+)
+_HINTS = st.one_of(
+    st.just(""),
+    st.sampled_from(["x", "x_0", "cst", "arg0", "0", "5a", "a b", "é", "c-1", "$", "x#1", "loop"]),
+    st.text(max_size=6),
+)
 
 
 @st.composite
@@ -66,7 +73,9 @@ def maps(draw: st.DrawFn) -> at.Attribute:
         total = add(total, mul(term, const(draw(st.integers(-3, 7)))))
     results = [total, mod(total, const(draw(st.integers(1, 9))))][: draw(st.integers(1, 2))]
     return at.indexing_map(
-        IndexingMap.make(variables(sizes[:dims], names[:dims]), results, range_vars=variables(sizes[dims:], names[dims:]))
+        IndexingMap.make(
+            variables(sizes[:dims], names[:dims]), results, range_vars=variables(sizes[dims:], names[dims:])
+        )
     )
 
 
@@ -81,8 +90,12 @@ ATTRIBUTES = st.recursive(
         st.text(min_size=1, max_size=8).map(at.symbol),
         st.lists(st.integers(-9, 9), max_size=4).map(at.dense_array),
         st.lists(st.booleans(), max_size=4).map(lambda v: at.dense_array([int(b) for b in v], ty.I1)),
-        st.sampled_from([ty.F32, ty.tensor((2, 3), ty.BF16, (0, 1)), ty.memref((4,), ty.I8, 3), ty.pointer(1)]).map(at.type_attr),
-        st.sampled_from(["#gpu<dim x>", "#arith.fastmath<contract>", "affine_map<(d0, d1) -> (d0)>", '#a.b<"x>" -> <y>>']).map(at.opaque),
+        st.sampled_from([ty.F32, ty.tensor((2, 3), ty.BF16, (0, 1)), ty.memref((4,), ty.I8, 3), ty.pointer(1)]).map(
+            at.type_attr
+        ),
+        st.sampled_from(
+            ["#gpu<dim x>", "#arith.fastmath<contract>", "affine_map<(d0, d1) -> (d0)>", '#a.b<"x>" -> <y>>']
+        ).map(at.opaque),
     ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(at.array),
@@ -224,7 +237,9 @@ class Maker:
         tensor = self.pick_tensor(values)
         op = gpu.loop(b, dims, map, [tensor])
         inner, known = self.inside(op.body, values)
-        inserted = memory.insert(inner, self.pick(known, ty.F32, inner), op.body.args[-1], [self.pick(known, ty.INDEX, inner)])
+        inserted = memory.insert(
+            inner, self.pick(known, ty.F32, inner), op.body.args[-1], [self.pick(known, ty.INDEX, inner)]
+        )
         gpu.yield_(inner, [inserted])
 
 
@@ -236,7 +251,9 @@ def modules(draw: st.DrawFn) -> Operation:
     for i in range(draw(st.integers(1, 2))):
         attributes = [{"xla.slice_index": at.integer_attr(i)}, {}, {}] if draw(st.booleans()) else []
         names = [draw(_HINTS) for _ in inputs]
-        op = func.build(Builder.at_end(module.body), f"f{i}", inputs, [ty.F32], arg_names=names, arg_attributes=attributes)
+        op = func.build(
+            Builder.at_end(module.body), f"f{i}", inputs, [ty.F32], arg_names=names, arg_attributes=attributes
+        )
         b = Builder.at_end(op.body)
         values: list[Value] = list(op.body.args)
         for _ in range(draw(st.integers(0, 8))):
@@ -351,10 +368,17 @@ def test_parts_of_a_file_are_read_apart_with_their_lines() -> None:
 
 
 def test_an_op_alone_prints_on_one_line() -> None:
-    module = parse_module('#map = #xla_gpu.indexing_map<"(d0) -> (d0 + 1), domain: d0 in [0, 3]">\nfunc.func @f(%i: index) {\n'
-                          "%j = xla_gpu.apply_indexing #map(%i)\nreturn\n}")  # fmt: skip
+    module = parse_module("""
+    #map = #xla_gpu.indexing_map<"(d0) -> (d0 + 1), domain: d0 in [0, 3]">
+    func.func @f(%i: index) {
+      %j = xla_gpu.apply_indexing #map(%i)
+      return
+    }""")
     (op,) = (op for op in module.walk() if op.name == "xla_gpu.apply_indexing")
-    assert print_op(op) == '%j = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 + 1), domain: d0 in [0, 3]">(%i)'
+    assert (
+        print_op(op)
+        == '%j = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 + 1), domain: d0 in [0, 3]">(%i)'
+    )
 
 
 @pytest.mark.parametrize("text", ["", "// nothing", "gpu.barrier // the end", "gpu.barrier\n\n// a\n// b\n", " \n"])
@@ -377,7 +401,11 @@ def test_unregistered_ops_come_back_when_they_are_let_in() -> None:
 
 
 def test_ops_whose_pretty_form_would_lose_something_print_in_generic_form() -> None:
-    text = 'func.func @f(%x: f32, %t: tensor<4xf32>, %i: index) {\n%0 = "tensor.extract"(%t, %i) : (tensor<4xf32>, index) -> f64\nreturn\n}'
+    text = """
+    func.func @f(%x: f32, %t: tensor<4xf32>, %i: index) {
+      %0 = "tensor.extract"(%t, %i) : (tensor<4xf32>, index) -> f64
+      return
+    }"""
     module = parse_module(text)
     assert '"tensor.extract"(%t, %i) : (tensor<4xf32>, index) -> f64' in print_module(module)
     back(module)

@@ -1,7 +1,7 @@
 """The IR that the published walk-through shows is read, is valid, and prints back to itself.
 
-The snippets are the walk-through's, with its few slips put right: names that differ between signature and body, constants and
-ids that a snippet leaves out, `...`, and a missing comma.
+The snippets are the walk-through's, with its few slips put right: names that differ between signature and body,
+constants and ids that a snippet leaves out, `...`, and a missing comma.
 """
 
 from __future__ import annotations

@@ -77,7 +77,10 @@ CASES = {
         "the values given",
     ),
     "if condition": ('"scf.if"(%k) ({\n"scf.yield"() : () -> ()\n}, {\n}) : (i32) -> ()', "where an i1 is needed"),
-    "wrong terminator": ('"scf.if"(%c) ({\n"xla_gpu.yield"() : () -> ()\n}, {\n}) : (i1) -> ()', "it ends in scf.yield"),
+    "wrong terminator": (
+        '"scf.if"(%c) ({\n"xla_gpu.yield"() : () -> ()\n}, {\n}) : (i1) -> ()',
+        "it ends in scf.yield",
+    ),
     "while": (
         '"scf.while"() ({\n"scf.yield"() : () -> ()\n}, {\n"scf.yield"() : () -> ()\n}) : () -> ()',
         "doesn't end in scf.condition",
@@ -98,12 +101,18 @@ CASES = {
     "extract rank": ('%0 = "tensor.extract"(%t, %i) : (tensor<4x8xf32>, index) -> f32', "one index a dimension: 2"),
     "extract result": ('%0 = "tensor.extract"(%u, %i) : (tensor<8xf32>, index) -> f64', "'result' has type f64"),
     "extract index": ('%0 = "tensor.extract"(%u, %k) : (tensor<8xf32>, i32) -> f32', "'indices' has type i32"),
-    "extract of a memref": ('%0 = "tensor.extract"(%m, %i) : (memref<8xf32>, index) -> f32', "where a tensor is needed"),
+    "extract of a memref": (
+        '%0 = "tensor.extract"(%m, %i) : (memref<8xf32>, index) -> f32',
+        "where a tensor is needed",
+    ),
     "insert scalar": ('%0 = "tensor.insert"(%y, %u, %i) : (f64, tensor<8xf32>, index) -> tensor<8xf32>', "'scalar'"),
     "load of a tensor": ('%0 = "memref.load"(%u, %i) : (tensor<8xf32>, index) -> f32', "where a memref is needed"),
     "elements": ('%0 = "tensor.from_elements"(%x) : (f32) -> tensor<2xf32>', "1 elements for tensor<2xf32>"),
     "vector position": ("%0 = vector.extract %v[4] : f32 from vector<4xf32>", "positions are 0 to 3"),
-    "vector part": ('%0 = "vector.extract"(%v) {static_position = array<i64: 1>} : (vector<4xf32>) -> f64', "where f32"),
+    "vector part": (
+        '%0 = "vector.extract"(%v) {static_position = array<i64: 1>} : (vector<4xf32>) -> f64',
+        "where f32",
+    ),
     "vector gaps": (
         '%0 = "vector.extract"(%v, %i) {static_position = array<i64: 1>} : (vector<4xf32>, index) -> f32',
         "1 dynamic positions",
@@ -120,7 +129,8 @@ CASES = {
         "1 indices for tensor<4x8xf32>",
     ),
     "slice": (
-        "%0 = vector.extract_strided_slice %v {offsets = [3], sizes = [2], strides = [1]} : vector<4xf32> to vector<2xf32>",
+        "%0 = vector.extract_strided_slice %v {offsets = [3], sizes = [2], strides = [1]}"
+        " : vector<4xf32> to vector<2xf32>",
         "a slice of 2 at 3 in 4",
     ),
     "loop dims": (
@@ -185,9 +195,15 @@ def test_error_names_the_hlo_instruction() -> None:
     [
         ("func.func @f() {\nreturn\n}\nfunc.func @f() {\nreturn\n}", "@f is defined twice"),
         ("func.func @f(%x: f32) -> f64 {\nreturn %x : f32\n}", "the values returned"),
-        ('"func.func"() ({\n^bb0(%x: f32):\n"func.return"() : () -> ()\n}) {sym_name = "f", function_type = () -> ()} : () -> ()',
-         "the arguments of the body"),
-        ('"func.func"() ({\n}) {sym_name = "f", function_type = () -> (), arg_attrs = [{}]} : () -> ()', "no array of 0"),
+        (
+            '"func.func"() ({\n^bb0(%x: f32):\n"func.return"() : () -> ()\n}) '
+            '{sym_name = "f", function_type = () -> ()} : () -> ()',
+            "the arguments of the body",
+        ),
+        (
+            '"func.func"() ({\n}) {sym_name = "f", function_type = () -> (), arg_attrs = [{}]} : () -> ()',
+            "no array of 0",
+        ),
         ("llvm.func @f() -> i32 {\nllvm.return\n}", "the values returned"),
         ('"memref.global"() {sym_name = "g", type = f32} : () -> ()', "no memref"),
     ],

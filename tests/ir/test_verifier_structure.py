@@ -31,7 +31,13 @@ def test_use_before_definition_in_a_block_is_refused() -> None:
 
 
 def test_value_of_a_region_is_not_visible_outside() -> None:
-    text = "func.func @f(%c: i1, %x: f32) {\n%0 = arith.addf %in, %x : f32\nscf.if %c {\n%in = arith.negf %x : f32\n}\nreturn\n}"
+    text = """func.func @f(%c: i1, %x: f32) {
+      %0 = arith.addf %in, %x : f32
+      scf.if %c {
+        %in = arith.negf %x : f32
+      }
+      return
+    }"""
     refused(text, "doesn't come before it")
 
 
@@ -93,7 +99,7 @@ def test_function_sees_nothing_from_outside() -> None:
         verify(module)
 
 
-# ------------------------------------------------------------------------------------------------- links and bookkeeping
+# ------------------------------------------------------------------------------------------------ links and bookkeeping
 def small() -> tuple[Operation, Operation, Value]:
     """A module, its function, and a value in it: -x."""
     module = func.module()
@@ -128,7 +134,7 @@ def test_user_that_is_not_in_the_module_is_refused() -> None:
     module, _, value = small()
     stray = Operation(module.row)
     value.users[stray] = 1
-    with pytest.raises(InvalidIr, match="lists builtin.module as a user, which isn't in the module"):
+    with pytest.raises(InvalidIr, match=r"lists builtin\.module as a user, which isn't in the module"):
         verify(module)
 
 
@@ -179,8 +185,10 @@ def test_branch_into_another_region_is_refused() -> None:
 HEAD = "func.func @f(%t: tensor<8xf32>, %x: f32, %i: index, %n: index, %c: i1) -> tensor<8xf32> {\n"
 
 LEGAL = {
-    "read, then insert": "%e = tensor.extract %t[%i] : tensor<8xf32>\n%1 = tensor.insert %e into %t[%i] : tensor<8xf32>",
-    "a chain of inserts": "%0 = tensor.insert %x into %t[%i] : tensor<8xf32>\n%1 = tensor.insert %x into %0[%n] : tensor<8xf32>",
+    "read, then insert": """%e = tensor.extract %t[%i] : tensor<8xf32>
+        %1 = tensor.insert %e into %t[%i] : tensor<8xf32>""",
+    "a chain of inserts": """%0 = tensor.insert %x into %t[%i] : tensor<8xf32>
+        %1 = tensor.insert %x into %0[%n] : tensor<8xf32>""",
     "an insert in each branch": """%1 = scf.if %c -> (tensor<8xf32>) {
           %a = tensor.insert %x into %t[%i] : tensor<8xf32>
           scf.yield %a : tensor<8xf32>
@@ -199,7 +207,8 @@ LEGAL = {
           %a = tensor.insert %e into %o[%j] : tensor<8xf32>
           scf.yield %a : tensor<8xf32>
         }""",
-    "round a loop that leaves it alone, then written": """%0 = scf.for %j = %i to %n step %n iter_args(%o = %t) -> (tensor<8xf32>) {
+    "round a loop that leaves it alone, then written": """
+        %0 = scf.for %j = %i to %n step %n iter_args(%o = %t) -> (tensor<8xf32>) {
           scf.yield %o : tensor<8xf32>
         }
         %1 = tensor.insert %x into %t[%i] : tensor<8xf32>""",
@@ -248,7 +257,9 @@ def test_tensor_may_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", ILLEGAL)
 def test_tensor_may_not_be(name: str) -> None:
-    refused(f"{HEAD}{ILLEGAL[name]}\nreturn %1 : tensor<8xf32>\n}}", "a tensor that was written to may only be handed on")
+    refused(
+        f"{HEAD}{ILLEGAL[name]}\nreturn %1 : tensor<8xf32>\n}}", "a tensor that was written to may only be handed on"
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- speed
@@ -282,7 +293,9 @@ def test_time_grows_linearly_to_long_functions() -> None:
 
 
 def test_long_chains_of_blocks_are_no_trouble() -> None:
-    blocks = "\n".join(f"^bb{i}:\n%v{i} = arith.negf %{'x' if i == 1 else f'v{i - 1}'} : f32\ncf.br ^bb{i + 1}" for i in range(1, 3000))
+    blocks = "\n".join(
+        f"^bb{i}:\n%v{i} = arith.negf %{'x' if i == 1 else f'v{i - 1}'} : f32\ncf.br ^bb{i + 1}" for i in range(1, 3000)
+    )
     verify(parse_module(f"func.func @f(%x: f32) -> f32 {{\ncf.br ^bb1\n{blocks}\n^bb3000:\nreturn %v2999 : f32\n}}"))
 
 

@@ -30,7 +30,7 @@ MISUSES = {
         ["opt", "{ir}", "--passes", "optimize-loops{{max_unrol=2}}"],
         "did you mean 'max_unroll'?",
     ),
-    "opt of what isn't IR": (["opt", "{broken}", "--passes", "cse"], "help:"),
+    "opt of what isn't IR": (["opt", "{broken}", "--passes", "cse"], "1 | HloModule m"),
     "an argument too many": (["doctor", "please"], "warpsmith doctor --help"),
     **{
         f"{command} with an unknown option": ([command, "--no-such-option"], f"warpsmith {command} --help")

@@ -115,8 +115,8 @@ def test_reduce_precision(dtype: str) -> None:
     check(module(dtype, rows, (dtype,)))
 
 
-def test_xla_numerics_keeps_the_plain_logistic() -> None:
-    """Strict numerics keep precision for very negative arguments, where 1 / (1 + exp(-x)) overflows to 0."""
+def test_logistic_keeps_precision_for_very_negative_arguments() -> None:
+    """1 / (1 + exp(-x)), as it stands in the definition, overflows to 0 there."""
     text = module("f32", [("f32", "logistic(p0)")], ("f32",))
     values = np.linspace(-103.0, 20.0, SIZE, dtype=np.float32)
     (found,) = check(text, [values])

@@ -1,4 +1,4 @@
-"""The IR that the loop emitter gives for GELU is that of the published walk-through, and names, ABI and places are kept."""
+"""The IR that the loop emitter gives for GELU is the published walk-through's; names, ABI and places are kept."""
 
 from __future__ import annotations
 

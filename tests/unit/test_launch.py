@@ -84,9 +84,7 @@ def test_grid_beyond_the_limit_is_split() -> None:
     assert split_grid_x(1 << 32, H200) == (1 << 30, 4)
 
 
-@pytest.mark.parametrize(
-    ("name", "bits"), [("lp_tm1", 32), ("lp_c64", 32), ("du_dsother", 32)], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("name", "bits"), [("lp_tm1", 32), ("lp_c64", 32), ("du_dsother", 32)], ids=str)
 def test_small_arrays_take_32_bit_indices(name: str, bits: int) -> None:
     rows = {row["name"]: row for row in ROWS}
     assert index_bits(analysis_of(rows[name]["hlo"])) == bits

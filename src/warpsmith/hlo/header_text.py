@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from warpsmith.errors import BadAttribute
+from warpsmith.errors import BadAttribute, did_you_mean
 from warpsmith.hlo.attribute_table import HEADER
 from warpsmith.hlo.attributes import StackFrames
 from warpsmith.hlo.lexer import Scanner, checked_int
 from warpsmith.hlo.printer import STACK_FRAMES
 from warpsmith.hlo.shape_text import ShapeReader
-from warpsmith.hlo.suggest import suggest
 
 __all__ = ["check_new", "read_header", "unknown_attribute"]
 
@@ -96,5 +95,5 @@ def unknown_attribute(scanner: Scanner, what: str, name: str, start: int, known:
     return BadAttribute(
         f"unknown {what} '{name}'",
         span=scanner.span(start, len(name)),
-        help=suggest(name, known) or f"known here: {', '.join(known)}",
+        help=did_you_mean(name, known) or f"known here: {', '.join(known)}",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from warpsmith.errors import BadAttribute, HloSyntaxError, UnknownOpcode
+from warpsmith.errors import BadAttribute, HloSyntaxError, UnknownOpcode, did_you_mean
 from warpsmith.hlo.attribute_readers import Reference
 from warpsmith.hlo.attribute_table import ATTRIBUTES, ValueKind
 from warpsmith.hlo.header_text import check_new, read_header, unknown_attribute
@@ -23,7 +23,6 @@ from warpsmith.hlo.resolve import resolve_computations
 from warpsmith.hlo.shape_text import ARRAY_SHAPE, ShapeReader
 from warpsmith.hlo.shapes import AnyShape
 from warpsmith.hlo.style import PrintStyle
-from warpsmith.hlo.suggest import suggest
 from warpsmith.hlo.wrap import wrap_bare_fusion
 
 __all__ = ["parse_hlo"]
@@ -343,4 +342,4 @@ class _Parser:
 
 
 def _unknown_opcode(scanner: Scanner, name: str, start: int) -> UnknownOpcode:
-    return UnknownOpcode(f"unknown opcode '{name}'", span=scanner.span(start, len(name)), help=suggest(name, OPCODES))
+    return UnknownOpcode(f"unknown opcode '{name}'", span=scanner.span(start, len(name)), help=did_you_mean(name, OPCODES))

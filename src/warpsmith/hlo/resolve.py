@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from warpsmith.errors import DuplicateName, InvalidHlo, UnknownName, WarpsmithError
+from warpsmith.errors import DuplicateName, InvalidHlo, UnknownName, WarpsmithError, did_you_mean
 from warpsmith.hlo.attribute_readers import Reference
 from warpsmith.hlo.attribute_table import ATTRIBUTES
 from warpsmith.hlo.lexer import Scanner, Source
@@ -17,7 +17,6 @@ from warpsmith.hlo.module import HloComputation, HloInstruction, Origin, frozen
 from warpsmith.hlo.records import ComputationRecord, InstructionRecord
 from warpsmith.hlo.shape_text import ShapeReader
 from warpsmith.hlo.shapes import Shape, same_type
-from warpsmith.hlo.suggest import suggest
 
 __all__ = ["resolve_computations"]
 
@@ -99,7 +98,7 @@ def _callees_first(
                 raise UnknownName(
                     f"unknown computation '{reference.name}'",
                     span=source.span(reference.start, len(reference.name)),
-                    help=suggest(reference.name, by_name),
+                    help=did_you_mean(reference.name, by_name),
                 )
             if state.get(callee.name) == 1:
                 raise InvalidHlo(
@@ -198,7 +197,7 @@ class _Builder:
                     span=span,
                     help="put each instruction after its operands",
                 )
-        return UnknownName(f"unknown operand '{name}'", span=span, help=suggest(name, self.named))
+        return UnknownName(f"unknown operand '{name}'", span=span, help=did_you_mean(name, self.named))
 
     def _check_operand_shapes(self, each: InstructionRecord, operands: tuple[HloInstruction, ...]) -> None:
         for (shape, start), operand in zip(each.operand_shapes or (), operands, strict=True):
@@ -228,7 +227,7 @@ class _Builder:
             raise UnknownName(
                 f"no instruction '{reference.name}' is defined before this one",
                 span=self.source.span(reference.start, len(reference.name)),
-                help=suggest(reference.name, self.named),
+                help=did_you_mean(reference.name, self.named),
             )
         return found
 

@@ -10,10 +10,9 @@ import re
 from typing import Any
 
 from warpsmith.dtypes import BY_NAME, DType
-from warpsmith.errors import InvalidHlo, UnknownDType, WarpsmithError
+from warpsmith.errors import InvalidHlo, UnknownDType, WarpsmithError, did_you_mean
 from warpsmith.hlo.lexer import MAX_DEPTH, Scanner, checked_int
 from warpsmith.hlo.shapes import COMBINE, UNBOUNDED, AnyShape, Layout, Shape, SplitConfig, TupleShape
-from warpsmith.hlo.suggest import suggest
 
 __all__ = ["ARRAY_SHAPE", "ShapeReader"]
 
@@ -153,7 +152,7 @@ def _unknown_dtype(scanner: Scanner, name: str, start: int) -> UnknownDType:
     return UnknownDType(
         f"unknown element type '{name}'",
         span=scanner.span(start, len(name)),
-        help=suggest(name, BY_NAME) or "element types are " + ", ".join(BY_NAME),
+        help=did_you_mean(name, BY_NAME) or "element types are " + ", ".join(BY_NAME),
     )
 
 

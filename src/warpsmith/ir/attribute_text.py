@@ -97,8 +97,8 @@ def symbol_text(name: str) -> str:
 def float_text(attribute: FloatAttr) -> str:
     """The digits of a float, without its type, as MLIR picks them.
 
-    Six significant digits in scientific notation if they give the bits back; else as many as the format needs; else (and
-    for NaN and infinities) the bits in hexadecimal.
+    Six significant digits in scientific notation if they give the bits back; else as many as the format needs; else
+    (and for NaN and infinities) the bits in hexadecimal.
     """
     type = attribute.type
     assert isinstance(type, FloatType)
@@ -117,8 +117,8 @@ def float_text(attribute: FloatAttr) -> str:
 def _digits(value: float, precision: int) -> tuple[str, int]:
     """At most `precision` significant digits of |value|, and the power of ten of the last one.
 
-    LLVM's rounding, which isn't quite to nearest: the exact decimal is cut to about the digits needed, then rounded by the
-    next digit where one is left.
+    LLVM's rounding, which isn't quite to nearest: the exact decimal is cut to about the digits needed, then rounded by
+    the next digit where one is left.
     """
     numerator, denominator = abs(value).as_integer_ratio()
     power = -(denominator.bit_length() - 1)

@@ -376,23 +376,13 @@ class Operation:
     def walk(self) -> Iterator[Operation]:
         """This op, then all ops in its regions, in text order.  The op just given may be erased or moved."""
         yield self
-        for region in self.regions:
-            for block in region.blocks:
-                op = block.first
-                while op is not None:
-                    following = op.next
-                    yield from op.walk()
-                    op = following
+        if self.regions:
+            yield from _walk(self.regions)
 
     def walk_post(self) -> Iterator[Operation]:
         """All ops in the regions, inner ones first, then this op.  The op just given may be erased."""
-        for region in self.regions:
-            for block in region.blocks:
-                op = block.first
-                while op is not None:
-                    following = op.next
-                    yield from op.walk_post()
-                    op = following
+        if self.regions:
+            yield from _walk_post(self.regions)
         yield self
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Operation:
@@ -432,6 +422,31 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<{self.row.name} at {id(self):#x}>"
+
+
+# Most ops have no regions, so these don't make a generator for each op.
+def _walk(regions: Sequence[Region]) -> Iterator[Operation]:
+    for region in regions:
+        for block in region.blocks:
+            op = block.first
+            while op is not None:
+                following = op.next
+                yield op
+                if op.regions:
+                    yield from _walk(op.regions)
+                op = following
+
+
+def _walk_post(regions: Sequence[Region]) -> Iterator[Operation]:
+    for region in regions:
+        for block in region.blocks:
+            op = block.first
+            while op is not None:
+                following = op.next
+                if op.regions:
+                    yield from _walk_post(op.regions)
+                yield op
+                op = following
 
 
 def _block_of(op: Operation) -> Block:

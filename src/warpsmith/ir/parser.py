@@ -175,8 +175,9 @@ class Parser(AttributeParser):
         found = self._row(name, index)
         form = self._forms(found)
         if form is None:
+            what = "has no pretty form" if found.name in REGISTRY else "is an op that no dialect here has"
             raise self.error(
-                f"'{name}' has no pretty form", index, f'write the generic form: "{name}"(...) : (...) -> ...'
+                f"'{name}' {what}", index, f'only its generic form can be read: "{name}"(...) : (...) -> ...'
             )
         self.i += 1
         return form.parse(self, found)

@@ -222,7 +222,6 @@ FORMS: dict[str, Form] = {
     "memref_load": described(" $memref[$indices*]{} : type(memref)", "indices=index result=elem(memref)"),
     "memref_store": described(" $value, $memref[$indices*]{} : type(memref)", "value=elem(memref) indices=index"),
     "memref_alloc": described("($dynamicSizes*){} : type(r0)", "dynamicSizes=index"),
-    "memref_dealloc": described(" $0{} : type(0)"),
     "memref_get_global": described(" <sym:name>{} : type(r0)"),
     "memref_global": Form(func.print_memref_global, func.parse_memref_global),
     # vector

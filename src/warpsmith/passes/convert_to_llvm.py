@@ -19,7 +19,7 @@ import numpy as np
 from warpsmith.errors import LoweringError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import REGISTRY, Operation, Value, row
+from warpsmith.ir.core import REGISTRY, Operation, Region, Value, row
 from warpsmith.ir.dialects import func, gpu, vector
 from warpsmith.ir.types import (
     I32,
@@ -182,6 +182,8 @@ class _Lowering:
             attributes["constant"] = at.UNIT
         op.row = row("llvm.mlir.global")
         op.attributes = attributes
+        op.regions = [Region()]
+        op.regions[0].parent = op
 
     # -- ops
     def op(self, op: Operation) -> None:

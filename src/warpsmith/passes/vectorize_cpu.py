@@ -21,7 +21,7 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import arith, cpu, func, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.effects import is_speculatable
+from warpsmith.ir.effects import is_pure, is_speculatable
 from warpsmith.ir.types import I1, INDEX, Type, VectorType, bit_width, element_type, vector
 from warpsmith.passes.affine_lanes import Lanes, known_multiple
 
@@ -36,7 +36,8 @@ def run(module: Operation, *, vector_bits: int = 512, nontemporal: bool = False)
     """Vectorise all functions.  `nontemporal` marks full-line stores; the caller promises 64-byte aligned outputs."""
     for function in func.functions(module):
         for op in list(function.walk()):
-            if op.name == "scf.for" and op.block is not None and arith.constant_int(op.operands[2]) == 1:
+            # A loop inside one that became vectors is gone, operands and all.
+            if op.name == "scf.for" and op.operands and arith.constant_int(op.operands[2]) == 1:
                 lanes = Lanes(op)
                 if _qualifies(op, lanes):
                     _Vectorizer(op, lanes, _lane_count(op, vector_bits), vector_bits if nontemporal else 0).run()
@@ -260,7 +261,7 @@ class _Vectorizer:
             for block in region.blocks:
                 self.mask = mask if outer is None else arith.binary(b, "andi", outer, mask)
                 self.tail = False
-                if all(is_speculatable(o) for o in block if not o.row.has(Trait.TERMINATOR)):
+                if all(is_pure(o) and is_speculatable(o) for o in block if not o.row.has(Trait.TERMINATOR)):
                     self.mask, self.tail = outer, was_tail
                 self.block(b, block)
                 yields.append([self.as_vector(b, v) for v in block.terminator.operands])

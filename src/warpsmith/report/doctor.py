@@ -188,7 +188,7 @@ def _beside_ptxas(relative: str) -> Path | None:
 def _nvdisasm() -> str:
     path = _beside_ptxas("bin/nvdisasm") or shutil.which("nvdisasm")
     if path is None:
-        raise ToolMissing("not found", help="it comes with a CUDA toolkit; put it on PATH or set CUDA_HOME")
+        raise ToolMissing("not found", help=_WHEELS)
     return f"{_version_of(str(path), r'release ([0-9.]+)')}, {path}"
 
 

@@ -27,7 +27,7 @@ from warpsmith.runtime.buffers import pointer
 from warpsmith.runtime.cache import Cache, cache_key, default_cache
 from warpsmith.targets import llvm_isolate, llvm_jit
 
-__all__ = ["ArgSpec", "CpuKernel", "launch_kernels", "load_kernels"]
+__all__ = ["ArgSpec", "CpuKernel", "KernelLoader", "launch_kernels", "load_kernels"]
 
 _PIECES_PER_THREAD = 4
 _TABLE_ALIGNMENT = 64
@@ -41,19 +41,45 @@ class ArgSpec:
     name: str = "an argument"
 
 
+class KernelLoader:
+    """Code for modules of LLVM IR, from a cache or the compiler, while the caller still makes more of them.
+
+    `expected` is how many there will be; `cache` defaults to the user's (`Cache(None)` holds nothing).
+    """
+
+    def __init__(self, expected: int, *, cache: Cache | None = None, opt: int = 2) -> None:
+        self._store = default_cache() if cache is None else cache
+        self._batch = llvm_isolate.object_batch(expected, opt=opt)
+        self._kind = f"object{opt}"
+        self._loaded: list[llvm_jit.LoadedCode | None] = []
+        self._missing: list[tuple[int, str]] = []
+
+    def add(self, text: str) -> None:
+        key = cache_key(self._kind, text) if self._store.directory is not None else ""
+        code = _load_cached(self._store, key)
+        if code is None:
+            self._missing.append((len(self._loaded), key))
+            self._batch.add(text)
+        self._loaded.append(code)
+
+    def results(self) -> list[llvm_jit.LoadedCode]:
+        """Code for each module in the order of `add`.  `LoweringError` when LLVM can't compile one."""
+        for (index, key), data in zip(self._missing, self._batch.results(), strict=True):
+            self._loaded[index] = llvm_jit.load_object(data)
+            self._store.put(key, data)
+        self._missing = []
+        return [code for code in self._loaded if code is not None]
+
+
 def load_kernels(texts: Sequence[str], *, cache: Cache | None = None, opt: int = 2) -> list[llvm_jit.LoadedCode]:
-    """Code for each module of LLVM IR, in order, from `cache` (default: the user's) or the compiler.
+    """Code for each module of LLVM IR, in order, as `KernelLoader` makes it.
 
     Raises `LoweringError` when LLVM can't compile a module.  A cached object that can't be loaded is made anew.
     """
-    store = default_cache() if cache is None else cache
-    keys = [cache_key(f"object{opt}", text) for text in texts]
-    loaded: list[llvm_jit.LoadedCode | None] = [_load_cached(store, key) for key in keys]
-    missing = [index for index, code in enumerate(loaded) if code is None]
-    for index, data in zip(missing, llvm_isolate.compile_objects([texts[i] for i in missing], opt=opt), strict=True):
-        loaded[index] = llvm_jit.load_object(data)
-        store.put(keys[index], data)
-    return [code for code in loaded if code is not None]
+    loader = KernelLoader(len(texts), cache=cache, opt=opt)
+    for text in texts:
+        loader.add(text)
+    return loader.results()
 
 
 def _load_cached(store: Cache, key: str) -> llvm_jit.LoadedCode | None:

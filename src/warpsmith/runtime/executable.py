@@ -65,6 +65,7 @@ class KernelInfo:
     block: tuple[int, int, int]
     shared_bytes: int
     host: bool = False
+    bytes: int = 0  # inputs and outputs, each counted once
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +180,7 @@ class Executable:
     @property
     def bytes_moved(self) -> int:
         """Bytes of each kernel's inputs and outputs, each counted once."""
-        specs = self.plan.buffers
-        steps = [s for s in self.plan.steps if isinstance(s, KernelStep)]
-        return sum(specs[b].byte_size for s in steps for b in (*s.inputs, *s.outputs))
+        return sum(k.bytes for k in self.kernels)
 
     # -- the general way
     def _run(self, inputs: Sequence[Array], seconds: list[float] | None = None) -> list[Array]:
@@ -280,7 +279,8 @@ class _Parameter:
             raise self._mismatch(array)
         if self.order is not None:
             array = array.transpose(self.order)
-        return array if array.flags.c_contiguous and array.flags.aligned else np.ascontiguousarray(array)
+        flags = array.flags
+        return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
 
     def _mismatch(self, array: Array) -> ArgumentMismatch:
         names = self.plan.parameter_names

@@ -376,7 +376,10 @@ def _shuffle(_: Interpreter, frame: Frame, op: Operation) -> None:
 
 
 def _vector_bitcast(_: Interpreter, frame: Frame, op: Operation) -> None:
-    frame[op.result] = np.ascontiguousarray(frame.array(op.operands[0])).view(numpy_dtype(op.result.type))
+    value = np.ascontiguousarray(frame.array(op.operands[0]))
+    if value.dtype == np.bool_:
+        value = np.packbits(value, axis=-1, bitorder="little")
+    frame[op.result] = value.view(numpy_dtype(op.result.type))
 
 
 def _from_elements(_: Interpreter, frame: Frame, op: Operation) -> None:

@@ -14,7 +14,6 @@ needed (about 0.15 s).
 from __future__ import annotations
 
 import atexit
-import collections
 import contextlib
 import functools
 import importlib.util
@@ -28,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
@@ -36,11 +35,20 @@ from typing import IO
 from warpsmith.errors import InternalError, LoweringError, WarpsmithError
 from warpsmith.targets import llvm_jit
 
-__all__ = ["compile_objects", "prewarm", "run_isolated", "serve", "submit_object", "worker_count"]
+__all__ = [
+    "Batch",
+    "compile_objects",
+    "object_batch",
+    "prewarm",
+    "run_isolated",
+    "serve",
+    "submit_object",
+    "worker_count",
+]
 
 _IDLE_SECONDS = 60.0
 _MAX_WORKERS = 8
-_SECONDS_PER_CHARACTER = 0.8e-6  # compile time per character of IR, measured on elementwise kernels
+_SECONDS_PER_CHARACTER = 1e-6  # compile time per character of IR, measured on elementwise kernels
 _WORTH_STARTING = 0.4  # seconds of work that pay for starting workers
 _WORTH_SENDING = 0.02  # seconds of work that pay for a round trip when workers run already
 _OK, _REFUSED, _BUG = 0, 1, 2
@@ -210,10 +218,13 @@ def _worker_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(roots + ([inherited] if inherited else []))}
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def worker_count() -> int:
-    """How many workers there may be: one a core, eight at most."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _MAX_WORKERS)
+    """How many workers there may be: one a core but for the caller's own, eight at most."""
+    return max(1, min(_cores() - 1, _MAX_WORKERS))
 
 
 class _Team:
@@ -242,9 +253,6 @@ class _Team:
 
     def submit(self, request: Request) -> Future[bytes]:
         return self._executor.submit(self.request, request)
-
-    def apply(self, function: Callable[[], None]) -> Future[None]:
-        return self._executor.submit(function)
 
     def close(self) -> None:
         self._executor.shutdown()
@@ -303,49 +311,73 @@ def submit_object(text: str, *, cpu: str | None = None, features: str | None = N
     return _teams.get().submit({"kind": "object", "text": text, "cpu": cpu, "features": features, "opt": opt})
 
 
+class Batch:
+    """Modules compiled while the caller still makes more of them: `add` each, then take `results`.
+
+    `kind` and `options` are a request's; `risky(text)` says that LLVM may die of a module, which then goes to a worker
+    whatever the rest does.  Other modules are sent to workers when `expected` of them are work enough for several
+    cores.  What no worker has begun by the time of `results` is compiled on the caller's thread, so that little work
+    costs no worker's start and much work keeps every core busy.
+    """
+
+    def __init__(
+        self, kind: str, expected: int, risky: Callable[[str], bool], options: Mapping[str, str | int | None]
+    ) -> None:
+        self._kind = kind
+        self._options = dict(options)
+        self._risky = risky
+        self._expected = expected
+        self._items: list[tuple[Request, Future[bytes] | None, bool]] = []
+
+    def add(self, text: str) -> None:
+        request: Request = {"kind": self._kind, "text": text, **self._options}
+        alone = self._risky(text)
+        left = max(1, self._expected - len(self._items))
+        threshold = _WORTH_SENDING if _teams.running else _WORTH_STARTING
+        shared = left > 1 and _cores() > 1 and _SECONDS_PER_CHARACTER * len(text) * left > threshold
+        future = _teams.get().submit(request) if alone or shared else None
+        self._items.append((request, future, alone))
+
+    def results(self) -> list[bytes]:
+        """Code for each module in the order of `add`; the first error, if any, is raised when all have ended."""
+        answers: list[bytes | WarpsmithError | None] = [None] * len(self._items)
+        # From the end: workers take modules from the front.
+        for index in reversed(range(len(self._items))):
+            request, future, alone = self._items[index]
+            if future is None or (not alone and future.cancel()):
+                answers[index] = _caught(functools.partial(_HANDLERS[self._kind], request))
+        for index, (_, future, _) in enumerate(self._items):
+            if answers[index] is None and future is not None:
+                answers[index] = _caught(future.result)
+        finished: list[bytes] = []
+        for answer in answers:
+            if isinstance(answer, WarpsmithError):
+                raise answer
+            assert answer is not None
+            finished.append(answer)
+        return finished
+
+
+def _caught(make: Callable[[], bytes]) -> bytes | WarpsmithError:
+    try:
+        return make()
+    except WarpsmithError as error:
+        return error
+
+
+def object_batch(
+    expected: int, *, cpu: str | None = None, features: str | None = None, opt: int = 2
+) -> Batch:
+    """A batch whose results are object code.  Modules with intrinsics outside the tested table go to workers."""
+    options: dict[str, str | int | None] = {"cpu": cpu, "features": features, "opt": opt}
+    return Batch("object", expected, lambda text: bool(llvm_jit.untested_intrinsics(text)), options)
+
+
 def compile_objects(
     texts: Sequence[str], *, cpu: str | None = None, features: str | None = None, opt: int = 2
 ) -> list[bytes]:
-    """Object code for each module, in order; the first error, if any, is raised when all have ended.
-
-    This thread compiles as well, so little work costs no worker's start.  Modules with intrinsics outside the tested
-    table go to workers alone.
-    """
-    options: dict[str, str | int | None] = {"cpu": cpu, "features": features, "opt": opt}
-    results: list[bytes | WarpsmithError | None] = [None] * len(texts)
-    risky = [index for index, text in enumerate(texts) if llvm_jit.untested_intrinsics(text)]
-    isolated = {index: _teams.get().submit({"kind": "object", "text": texts[index], **options}) for index in risky}
-    queue = collections.deque(index for index in range(len(texts)) if index not in isolated)
-
-    def drain(compile_one: Callable[[str], bytes]) -> None:
-        while True:
-            try:
-                index = queue.popleft()
-            except IndexError:
-                return
-            try:
-                results[index] = compile_one(texts[index])
-            except WarpsmithError as error:
-                results[index] = error
-
-    estimate = _SECONDS_PER_CHARACTER * sum(len(texts[index]) for index in queue)
-    helpers: list[Future[None]] = []
-    if len(queue) > 1 and estimate > (_WORTH_SENDING if _teams.running else _WORTH_STARTING):
-        team = _teams.get()
-        there = functools.partial(drain, lambda text: team.request({"kind": "object", "text": text, **options}))
-        helpers = [team.apply(there) for _ in range(max(1, worker_count() - 1))]
-    drain(lambda text: llvm_jit.compile_object(text, cpu=cpu, features=features, opt=opt).data)
-    for helper in helpers:
-        helper.result()
-    for index, future in isolated.items():
-        try:
-            results[index] = future.result()
-        except WarpsmithError as error:
-            results[index] = error
-    objects: list[bytes] = []
-    for result in results:
-        if isinstance(result, WarpsmithError):
-            raise result
-        assert result is not None
-        objects.append(result)
-    return objects
+    """Object code for each module, in order, as `Batch` makes it."""
+    batch = object_batch(len(texts), cpu=cpu, features=features, opt=opt)
+    for text in texts:
+        batch.add(text)
+    return batch.results()

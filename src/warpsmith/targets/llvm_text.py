@@ -13,7 +13,7 @@ import numpy as np
 
 from warpsmith.errors import InternalError, LoweringError
 from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Block, Operation, Trait, Value
+from warpsmith.ir.core import Block, Location, Operation, Trait, Value
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.types import (
     FloatType,
@@ -33,14 +33,21 @@ __all__ = ["llvm_text"]
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
 NVPTX_LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 
+_UNIT = (
+    "distinct !DICompileUnit(language: DW_LANG_C, file: {file}, isOptimized: true, runtimeVersion: 0, "
+    "emissionKind: DebugDirectivesOnly)"
+)
 _SCALARS = {"bf16": "bfloat", "f16": "half", "f32": "float", "f64": "double"}
 _ICMP = list(arith.CMPI)
 _FCMP = list(arith.CMPF)
 
 
-def llvm_text(module: Operation, *, triple: str = "", layout: str = "") -> str:
-    """LLVM IR for all functions and globals of `module`, which must be in the llvm dialect."""
-    return _Printer(triple, layout).module(module)
+def llvm_text(module: Operation, *, triple: str = "", layout: str = "", lines: bool = False) -> str:
+    """LLVM IR for all functions and globals of `module`, which must be in the llvm dialect.
+
+    With `lines`, instructions carry the HLO line that they come from, which PTX shows as `.loc`.
+    """
+    return _Printer(triple, layout, lines).module(module)
 
 
 class _Types:
@@ -78,8 +85,11 @@ class _Types:
 class _Printer:
     """One module's text.  Values are numbered within a function; constants have no number but their literal."""
 
-    def __init__(self, triple: str, layout: str) -> None:
+    def __init__(self, triple: str, layout: str, with_lines: bool) -> None:
         self.type = _Types()
+        self.with_lines = with_lines
+        self.unit = ""
+        self.scope = ""
         self.lines: list[str] = []
         if layout:
             self.lines.append(f'target datalayout = "{layout}"')
@@ -105,12 +115,37 @@ class _Printer:
                 raise LoweringError(f"{op.name} is left at module level")
         self.lines += self.declared.values()
         self.lines += self.attributes
+        if self.unit:
+            version = self.node('!{i32 2, !"Debug Info Version", i32 3}')
+            self.lines += [f"!llvm.dbg.cu = !{{{self.unit}}}", f"!llvm.module.flags = !{{{version}}}"]
         self.lines += [f"!{number} = {text}" for text, number in self.metadata.items()]
         return "\n".join(self.lines) + "\n"
 
     def node(self, text: str) -> str:
         """A metadata node's reference."""
         return f"!{self.metadata.setdefault(text, len(self.metadata))}"
+
+    def subprogram(self, op: Operation) -> str:
+        """The debug scope of a function, as its line in the text refers to it; nothing without a known place."""
+        self.scope = ""
+        if not self.with_lines or not op.location.line:
+            return ""
+        name = op.location.file.replace("\\", "/").replace('"', "'")
+        file = self.node(f'!DIFile(filename: "{name}", directory: "")')
+        self.unit = self.unit or self.node(_UNIT.format(file=file))
+        types = self.node(f"!DISubroutineType(types: {self.node('!{}')})")
+        self.scope = self.node(
+            f'distinct !DISubprogram(name: "{op.str_attr("sym_name")}", file: {file}, line: {op.location.line}, '
+            f"type: {types}, unit: {self.unit}, spFlags: DISPFlagDefinition)"
+        )
+        return f" !dbg {self.scope}"
+
+    def place(self, location: Location) -> str:
+        """What ties an instruction to its HLO line, or nothing.  LLVM wants a place for every call in such a function."""
+        if not self.scope:
+            return ""
+        where = f"!DILocation(line: {location.line}, column: {location.column}, scope: {self.scope})"
+        return f", !dbg {self.node(where)}"
 
     def global_(self, op: Operation) -> None:
         type = op.attributes["global_type"]
@@ -160,8 +195,9 @@ class _Printer:
         linkage = "internal " if _text(op.attributes.get("linkage")) == "#llvm.linkage<internal>" else ""
         convention = "ptx_kernel " if is_kernel else ""
         number = self._function_attributes(op) if is_kernel else ""
+        debug = self.subprogram(op)
         self.lines.append(
-            f"define {linkage}{convention}{self.type(type.type.result)} @{op.str_attr('sym_name')}({', '.join(parameters)}){number} {{"
+            f"define {linkage}{convention}{self.type(type.type.result)} @{op.str_attr('sym_name')}({', '.join(parameters)}){number}{debug} {{"
         )
         predecessors = _predecessors(blocks)
         for block in blocks[1:]:
@@ -179,7 +215,7 @@ class _Printer:
             elif len(blocks) > 1:
                 self.lines.append(f"{self.labels[block]}:")
             for nested in block:
-                self.instruction(nested)
+                self.placed_instruction(nested)
         self.lines.append("}")
 
     def _function_attributes(self, op: Operation) -> str:
@@ -229,6 +265,12 @@ class _Printer:
         return f"{self.type(value.type)} {self.names[value]}"
 
     # -- instructions
+    def placed_instruction(self, op: Operation) -> None:
+        before = len(self.lines)
+        self.instruction(op)
+        if self.scope and len(self.lines) > before:
+            self.lines[-1] += self.place(op.location)
+
     def instruction(self, op: Operation) -> None:
         name = op.name
         if op.row.traits & Trait.CONSTANT or name in _IN_PLACE:

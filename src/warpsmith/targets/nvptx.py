@@ -26,5 +26,5 @@ def lower(module: Operation, on_after: Hook | None = None) -> list[PassTiming]:
 
 
 def llvm_ir(module: Operation) -> str:
-    """LLVM IR of a lowered module."""
-    return llvm_text(module, triple=TRIPLE, layout=DATA_LAYOUT)
+    """LLVM IR of a lowered module, with the HLO lines that PTX shows as `.loc`."""
+    return llvm_text(module, triple=TRIPLE, layout=DATA_LAYOUT, lines=True)

@@ -22,7 +22,7 @@ from typing import Any
 from warpsmith.errors import InternalError, LoweringError, UnknownTarget
 from warpsmith.targets import llvm_isolate, llvm_jit
 
-__all__ = ["DATA_LAYOUT", "NVPTX_INTRINSICS", "TRIPLE", "ptx_from_llvm", "ptx_in_process", "ptx_version_of"]
+__all__ = ["DATA_LAYOUT", "NVPTX_INTRINSICS", "TRIPLE", "PtxBatch", "ptx_from_llvm", "ptx_in_process", "ptx_version_of"]
 
 TRIPLE = "nvptx64-nvidia-cuda"
 DATA_LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
@@ -117,6 +117,26 @@ def ptx_from_llvm(llvm_text: str, sm: str, ptx_version: int | None = None) -> st
         ptx = llvm_isolate.run_isolated("ptx", llvm_text, sm=sm, ptx_version=version).decode()
     else:
         ptx = ptx_in_process(llvm_text, sm, version)
+    return _checked(ptx, sm)
+
+
+class PtxBatch:
+    """Many modules to PTX, in several processes while the caller makes more of them (`llvm_isolate.Batch`)."""
+
+    def __init__(self, sm: str, expected: int, ptx_version: int | None = None) -> None:
+        self._sm = sm
+        options: dict[str, str | int | None] = {"sm": sm, "ptx_version": ptx_version_of(sm, ptx_version)}
+        self._batch = llvm_isolate.Batch("ptx", expected, _risks, options)
+
+    def add(self, llvm_text: str) -> None:
+        self._batch.add(llvm_text)
+
+    def results(self) -> list[str]:
+        """PTX for each module in order.  Raises what `ptx_from_llvm` raises."""
+        return [_checked(data.decode(), self._sm) for data in self._batch.results()]
+
+
+def _checked(ptx: str, sm: str) -> str:
     missing = [name for name in _EXTERNAL.findall(ptx) if name not in _PROVIDED]
     if missing:
         raise LoweringError(

@@ -46,6 +46,7 @@ class Situation:
 
 
 Propagate = Callable[[Situation], Array]
+_LEAST = 5e-324
 
 
 def _first(at: Situation) -> Array:
@@ -59,7 +60,12 @@ def _sum(at: Situation) -> Array:
     if np.isfinite(at.number).all():
         return total
     # An infinity that is itself certain makes the result certain; NaN likewise.
-    return np.where(np.isfinite(at.number) | np.isfinite(a.number) & np.isfinite(b.number), total, 0.0)
+    infinite = (np.isinf(a.number) | np.isinf(b.number)) & np.isfinite(total)
+    return np.where(infinite | _certain_nan(a) | _certain_nan(b), 0.0, total)
+
+
+def _certain_nan(operand: Operand) -> Array:
+    return np.isnan(operand.number) & np.isfinite(operand.error)
 
 
 def _largest(at: Situation) -> Array:
@@ -85,7 +91,7 @@ def _product(at: Situation) -> Array:
         return total
     total = grow(a.number, b.error) + grow(b.number, a.error) + a.error * b.error
     settled = (np.abs(a.number) > a.error) & (np.abs(b.number) > b.error)
-    nan = np.isnan(a.number) | np.isnan(b.number)
+    nan = _certain_nan(a) | _certain_nan(b)
     infinite = (np.isinf(a.number) | np.isinf(b.number)) & settled
     return np.where(nan | infinite, 0.0, np.where(np.isnan(total), np.inf, total))
 
@@ -95,8 +101,8 @@ def _quotient(at: Situation) -> Array:
     room = np.abs(b.number) - b.error
     total = np.where(room > 0, (grow(a.number / b.number, b.error) + a.error) / room, np.inf)
     total = np.where((a.error == 0) & (b.error == 0), 0.0, total)
-    nan = np.isnan(a.number) | np.isnan(b.number)
-    infinite = np.isinf(a.number) & (room > 0) & np.isfinite(b.number)
+    nan = _certain_nan(a) | _certain_nan(b)
+    infinite = np.isinf(a.number) & np.isfinite(a.error) & (room > 0) & np.isfinite(b.number)
     return np.where(nan | infinite, 0.0, np.where(np.isnan(total), np.inf, total))
 
 
@@ -104,8 +110,6 @@ def _ends(operand: Operand) -> tuple[Array, Array]:
     """The least and greatest element that the operand may be, in its own type (the kernel's element lies between,
     and rounding keeps order)."""
     low, high = operand.number - operand.error, operand.number + operand.error
-    wild = np.isinf(operand.error)
-    low, high = np.where(wild, -np.inf, low), np.where(wild, np.inf, high)
     if operand.dtype.is_float:
         return round_once(low, operand.dtype), round_once(high, operand.dtype)
     return low, high
@@ -118,8 +122,10 @@ def monotone(at: Situation) -> Array:
     worst = np.zeros_like(at.number)
     for end in _ends(operand):
         there = number(apply_lanes(at.function, [end]), at.dtype)
-        same = (there == at.number) | (np.isnan(there) & np.isnan(at.number))
-        distance = np.where(same, 0.0, np.abs(there - at.number))
+        same = (there == at.number) & (np.signbit(there) == np.signbit(at.number))
+        same |= np.isnan(there) & np.isnan(at.number)
+        # Zeros of unlike sign are no distance apart, but what follows (1/x, atan2) may tell them apart.
+        distance = np.where(same, 0.0, np.maximum(np.abs(there - at.number), _LEAST))
         worst = np.maximum(worst, np.where(np.isnan(distance), np.inf, distance))
     return worst
 
@@ -146,7 +152,8 @@ def _angle(at: Situation) -> Array:
     angle = np.where(radius > reach, np.arcsin(np.minimum(reach / np.where(radius > 0, radius, 1.0), 1.0)), turn)
     cut = (x.number - x.error <= 0) & (np.abs(y.number) <= y.error)
     total = np.where(cut, turn, angle)
-    return np.where((reach == 0) | np.isnan(radius), 0.0, np.where(np.isnan(total), turn, total))
+    certain = (reach == 0) | (np.isnan(radius) & np.isfinite(reach))
+    return np.where(certain, 0.0, np.where(np.isnan(total), turn, total))
 
 
 def _power(at: Situation) -> Array:

@@ -113,7 +113,7 @@ class _BoundMachine(Machine[BoundedValue]):
                 for operand, source, error in zip(operands, dtypes, errors_of(operands), strict=True)
             ]
             situation = Situation(instruction, function, detailed, found, dtype)
-            propagated = zero_like(result) if exact else rule(situation)
+            propagated = zero_like(result) if exact else _unknown_stays(situation, rule(situation))
             error = _rounded(found, propagated, dtype, own, slack)
             if own and opcode in floats.WIDE_UNARY and dtype.bits < 64 and dtype.is_float:
                 error = _near_overflow(opcode, detailed[0].number, found, error, dtype, own)
@@ -209,6 +209,18 @@ def _unknown(value: Value) -> BoundedValue:
 
 def _value_of(value: BoundedValue) -> Value:
     return tuple(_value_of(element) for element in value) if isinstance(value, tuple) else value.value
+
+
+def _unknown_stays(at: Situation, propagated: Array) -> Array:
+    """A float of which nothing is known may be NaN, and then so may the result, bounded or not."""
+    if at.instruction.opcode == "select":
+        return propagated
+    for operand in at.operands:
+        if not operand.exact and (operand.dtype.is_float or operand.dtype.is_complex):
+            unknown = np.isinf(operand.error)
+            if unknown.any():
+                propagated = np.where(unknown, np.inf, propagated)
+    return propagated
 
 
 def _rounded(found: Array, propagated: Array, dtype: DType, own: float, slack: float) -> Array:

@@ -1,6 +1,6 @@
 """Float ops: exact ones in the carrier format, transcendental ones in float64; the caller rounds to the HLO type.
 
-In: float arrays in `formats.carrier` (exact ops) or float64 (transcendental ops).  Out: arrays of the same format.
+In: float arrays as `formats.widen` gives them (exact ops) or float64 (transcendental ops).  Out: arrays of that format.
 An op in `EXACT_*` gives the correctly rounded result after the one rounding that follows; one in `WIDE_*` gives
 float64 within about an ulp of float64, so that the rounded result is the correct one almost always.
 Reference: emitters.md 9.2.

@@ -17,7 +17,7 @@ import numpy as np
 from warpsmith.dtypes import DType
 from warpsmith.hlo.evaluator.values import Array
 
-__all__ = ["FORMATS", "Format", "carrier", "round_once", "wide", "widen"]
+__all__ = ["FORMATS", "Format", "round_once", "wide", "widen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,12 @@ FORMATS: dict[str, Format] = {
 _F64_BIAS, _F64_MANTISSA = 1023, 52
 
 
-def carrier(dtype: DType) -> np.dtype[np.floating]:
-    """The numpy format in which +, -, *, / and sqrt of `dtype` round as if once: float32 has more than twice the bits
-    of every smaller format (Figueroa), f32 and f64 are their own."""
-    return np.dtype(np.float64) if dtype.bits == 64 else np.dtype(np.float32)
-
-
 def widen(array: Array, dtype: DType) -> Array:
-    """The same numbers in `carrier(dtype)`."""
+    """The same numbers in the carrier format: float32, or the type itself when it is f64.
+
+    In it +, -, *, / and sqrt followed by one rounding to `dtype` are correctly rounded: float32 has more than twice
+    the bits of every smaller format (Figueroa), f32 and f64 are their own.
+    """
     if dtype.bits >= 32:
         return array
     if dtype.bits == 16:

@@ -27,7 +27,6 @@ __all__ = [
     "arrays_of",
     "constant_kernel",
     "leaves",
-    "operand_shapes",
     "result_shapes",
     "zero_like",
 ]
@@ -73,11 +72,6 @@ def leaves(value: Value) -> Iterator[Array]:
             stack.extend(reversed(top))
         else:
             yield top
-
-
-def operand_shapes(instruction: HloInstruction) -> list[Shape]:
-    """The operands' shapes; InvalidHlo when one is a tuple."""
-    return [operand.array_shape for operand in instruction.operands]
 
 
 def result_shapes(shape: AnyShape) -> list[Shape]:

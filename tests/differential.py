@@ -1,0 +1,148 @@
+"""Runs a fusion's kernel in the simulator as emitted and after every pass, and on the CPU, and compares.
+
+`check_passes` asserts, for one corpus case and one target: the emitted kernel agrees with the reference interpreter
+within its bounds; each pass leaves IR that verifies and whose text reads back to the same text; and the kernel gives
+the same bits before and after it, unless the pass's contract says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fusion_corpus import Case, inputs_of
+from unit.kernel_runner import from_memory, to_memory
+
+import warpsmith.ir.dialects
+from warpsmith.devices import Device, device
+from warpsmith.emitters import EmittedKernel, emit
+from warpsmith.fusion import plan, wrap
+from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
+from warpsmith.hlo.module import HloInstruction, HloModule
+from warpsmith.ir.core import Operation
+from warpsmith.ir.parser import parse_module
+from warpsmith.ir.printer import print_module
+from warpsmith.ir.verifier import verify
+from warpsmith.numerics.bounds import bound
+from warpsmith.passes.manager import PassCall, lookup
+from warpsmith.simt import run_kernel
+from warpsmith.targets import cpu, nvptx
+
+assert warpsmith.ir.dialects.arith
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LAST_SIMULATED = "convert-scf-to-cf"
+
+
+@dataclass
+class Counts:
+    """What a check did."""
+
+    passes: int = 0
+    simulated: int = 0
+
+
+def fusion_of(module: HloModule) -> HloInstruction:
+    """The one kernel of a module."""
+    steps = [step for step in plan(wrap(module)).steps if step.kind == "kernel"]
+    assert len(steps) == 1, [step.instruction.name for step in steps]
+    return steps[0].instruction
+
+
+def simulate(module: Operation, kernel: EmittedKernel, arrays: Sequence[Array]) -> list[Array]:
+    """The kernel's outputs in logical order; `module` is its IR at some stage."""
+    shapes = [each.shape for each in kernel.args]
+    flat = [to_memory(array, shape) for array, shape in zip(arrays, shapes, strict=False)]
+    outputs = shapes[len(arrays) :]
+    found = run_kernel(module, flat, len(outputs))
+    return [from_memory(data, shape) for data, shape in zip(found, outputs, strict=True)]
+
+
+def passes_of(target: Device, *, vector_bits: int = 512, nontemporal: bool = False) -> list[PassCall]:
+    """The target's passes with the options that its driver gives them."""
+    if target.is_gpu:
+        return [PassCall(name) for name in nvptx.PASSES]
+    options = {"vectorize-cpu": {"vector_bits": vector_bits, "nontemporal": nontemporal}, "expand-math": {"fma": True}}
+    return [PassCall(name, options.get(name, {})) for name in cpu.PASSES]
+
+
+def assert_close(
+    actual: Sequence[Array], expected: Sequence[Array], bounds: Sequence[Array], module: HloModule, where: str
+) -> None:
+    """Each output within the interpreter's bounds."""
+    leaves = module.entry.root.shape.leaves()
+    for i, (mine, theirs, error, leaf) in enumerate(zip(actual, expected, bounds, leaves, strict=True)):
+        assert mine.shape == theirs.shape and mine.dtype == theirs.dtype, (where, i, mine.dtype, theirs.dtype)
+        good = within_bounds(mine, theirs, error, leaf.dtype)
+        if not good.all():
+            at = tuple(np.argwhere(~good)[0])
+            raise AssertionError(
+                f"{where}: output {i} {list(map(int, at))} is {mine[at]!r}, not {theirs[at]!r} (+-{error[at]}); "
+                f"{int((~good).sum())} of {good.size} differ"
+            )
+
+
+def assert_same(actual: Sequence[Array], expected: Sequence[Array], where: str) -> None:
+    """The same bits; which NaN a NaN is, is open."""
+    for i, (mine, theirs) in enumerate(zip(actual, expected, strict=True)):
+        assert mine.dtype == theirs.dtype
+        differ = _bits(mine) != _bits(theirs)
+        if differ.any():
+            at = int(np.argwhere(differ)[0][0])
+            raise AssertionError(
+                f"{where}: output {i} [{at}] was {_parts(theirs)[at]!r} before and is {_parts(mine)[at]!r}; "
+                f"{int(differ.sum())} of {differ.size} differ"
+            )
+
+
+def _parts(array: Array) -> Array:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+
+
+def _bits(array: Array) -> Array:
+    flat = _parts(array)
+    bits = flat.view(f"u{flat.dtype.itemsize}").copy()
+    if flat.dtype.kind not in "biu" and "int" not in flat.dtype.name:
+        bits[np.isnan(flat)] = np.array(0, bits.dtype) - np.array(1, bits.dtype)
+    return bits
+
+
+def check_passes(
+    case: Case, target: str, *, vector_bits: int = 512, nontemporal: bool = False, seed: int = 0
+) -> Counts:
+    """The whole check of one case on one target; see the module's docstring."""
+    module = case.module()
+    arrays = inputs_of(case, module, seed)
+    expected, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)
+    machine = device(target)
+    kernel = emit(fusion_of(module), machine)
+    ir, counts = kernel.module, Counts()
+    verify(ir)
+    text = print_module(ir)
+    assert print_module(parse_module(text)) == text, f"{case.name}: the emitted text reads back differently"
+    outputs = simulate(ir, kernel, arrays)
+    assert_close(outputs, expected, bounds, module, f"{case.name} as emitted for {target}")
+    simulated = True
+    for call in passes_of(machine, vector_bits=vector_bits, nontemporal=nontemporal):
+        info = lookup(call.name)
+        info.run(ir, **call.options)
+        counts.passes += 1
+        simulated = simulated and call.name != LAST_SIMULATED
+        before, text = text, print_module(ir)
+        if text == before:
+            continue
+        where = f"{case.name} for {target} after {call}"
+        verify(ir)
+        assert print_module(parse_module(text)) == text, f"{where}: the text reads back differently"
+        if not simulated:
+            continue
+        counts.simulated += 1
+        previous, outputs = outputs, simulate(ir, kernel, arrays)
+        if info.contract == "bit-exact":
+            assert_same(outputs, previous, where)
+        else:
+            assert_close(outputs, expected, bounds, module, where)
+    return counts
