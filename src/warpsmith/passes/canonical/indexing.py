@@ -3,8 +3,8 @@
     %a = xla_gpu.apply_indexing #(d0) -> (d0 * 4)(%x)
     %b = xla_gpu.apply_indexing #(d0)[s0] -> (d0 + s0)(%a)[%y]   ->   %b = ... #(d0, d1) -> (d0 * 4 + d1)(%x, %y)
 
-apply_indexing: symbols become dims, constants go into the map, producers are composed (when this is their only use or
-the map gets simpler), equal operands share a dim, unused dims go, results that are constants or bare variables leave
+apply_indexing: symbols become dims, constants go into the map, producers are composed (when this is their only use, they are
+linear, or the map gets simpler), equal operands share a dim, unused dims go, results that are constants or bare variables leave
 the op (pipeline reference 3.3 a-g).  Loops: dims that are one known value, or computed by an apply_indexing, go into
 the map (3.4).  As upstream, except: a dim shared by producer and consumer gets the bounds that both state.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.indexing import Const, Expr, IndexingMap, Interval, Var, Variable, const, dim, substitute
+from warpsmith.indexing.expr import split_coefficient, terms_of
 from warpsmith.indexing.nodes import MAX_DEPTH
 from warpsmith.ir.attributes import dense_array, indexing_map, integer_attr
 from warpsmith.ir.core import Operation, OpResult, Value
@@ -128,6 +129,15 @@ def _got_simpler(old: IndexingMap, makers: Sequence[_Producer | None], new: Inde
     return sum(map(size_of, new.results)) < written
 
 
+def _is_linear(made: _Producer) -> bool:
+    """Whether the producer's expression is a sum of multiples: written twice it costs next to nothing, and strides stay visible."""
+    return all(type(split_coefficient(term)[0]) in (Var, Const) for term in terms_of(made[1].results[made[2]]))
+
+
+def _is_only_user(op: Operation, made: _Producer) -> bool:
+    return all(user is op for r in made[0].results for user in r.users)
+
+
 def canonical_apply(op: Operation, map: IndexingMap) -> tuple[IndexingMap, list[Value]]:
     """The canonical map and operands of an apply_indexing `op`, of which `map` is (part of) the map."""
     values = list(op.operands)
@@ -142,7 +152,7 @@ def canonical_apply(op: Operation, map: IndexingMap) -> tuple[IndexingMap, list[
             values = [v for v, gone in zip(values, unused, strict=True) if not gone]
         room = _MAX_DEPTH - max((e.depth for e in map.results), default=0)
         makers = [_producer(v, room, _MAX_DIMS - len(values)) for v in values]
-        own = [m is not None and all(user is op for r in m[0].results for user in r.users) for m in makers]
+        own = [m is not None and (_is_linear(m) or _is_only_user(op, m)) for m in makers]
         joined, operands = _joined(map, values, own)
         if joined is map and any(makers):
             joined, operands = _joined(map, values, [m is not None for m in makers])
