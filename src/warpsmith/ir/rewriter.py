@@ -213,6 +213,8 @@ class Rewriter:
         return pool
 
     def _place(self, pool: _Constants, op: Operation) -> None:
+        if pool.last is op:  # an equal constant before it has just gone
+            return
         op.unlink()
         if pool.last is None:
             pool.block.prepend(op)

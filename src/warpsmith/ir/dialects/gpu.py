@@ -177,3 +177,26 @@ def apply_indexing(b: Builder, map: IndexingMap, operands: Sequence[Value]) -> l
 
 def pure_call(b: Builder, callee: str, operands: Sequence[Value], results: Sequence[Type]) -> list[Value]:
     return list(b.create("xla_gpu.pure_call", operands, results, {"callee": at.symbol(callee)}).results)
+
+
+def allocate_shared(b: Builder, type: Type) -> Value:
+    """A tile in the block's shared memory, its contents unknown."""
+    return b.op1("xla_gpu.allocate_shared", (), type, hint="shmem")
+
+
+def sync_threads(b: Builder, tensors: Sequence[Value]) -> list[Value]:
+    """Wait for the block's threads: the tensors as they are once all have written."""
+    return list(b.create("xla_gpu.sync_threads", tensors, [v.type for v in tensors], hint="synced_tensor").results)
+
+
+def shuffle_reduce(b: Builder, combiner: str, values: Sequence[Value], distance: int) -> list[Value]:
+    """Combine lanes of a warp pairwise at distances `distance`, half of it, .. 1 by function `combiner`."""
+    attributes = {"combiner": at.symbol(combiner), "max_distance": at.integer_attr(distance, at.I64)}
+    return list(b.create("xla_gpu.shuffle_reduce", values, [v.type for v in values], attributes).results)
+
+
+def predicated_extract(
+    b: Builder, source: Value, indices: Sequence[Value], condition: Value, fallback: Value
+) -> Value:
+    """An element of a tensor where the condition holds, else `fallback`."""
+    return b.op1("xla_gpu.predicated_extract", (source, *indices, condition, fallback), fallback.type)
