@@ -57,6 +57,11 @@ def code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
+def first_paragraph(thing: object) -> str:
+    """Of its docstring, on one line."""
+    return " ".join((thing.__doc__ or "").partition("\n\n")[0].split())
+
+
 def yes(value: object) -> str:
     return "yes" if value else ""
 
@@ -195,7 +200,7 @@ def error_codes() -> str:
         each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.WarpsmithError)
     ]
     rows = (
-        [f"`{each.code}`", groups.get(each.code[2:4], ""), f"`{each.__name__}`", (each.__doc__ or "").strip()]
+        [f"`{each.code}`", groups.get(each.code[2:4], ""), f"`{each.__name__}`", first_paragraph(each)]
         for each in sorted(found, key=lambda each: each.code)
         if each is not errors.WarpsmithError
     )

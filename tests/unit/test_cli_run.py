@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 import ml_dtypes
@@ -200,3 +204,36 @@ def test_a_difference_is_status_1(
     assert status == 1
     assert "DIFFERS" in out
     assert "expected" in out
+
+
+def test_a_bug_of_ours_is_status_70_with_a_repro_that_replays(
+    hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr("warpsmith.hlo.parser.parse_hlo", broken)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    status, out, err = run(capsys, "run", hlo)
+    assert (status, out) == (70, "")
+    assert "internal error: ZeroDivisionError: on purpose" in err
+    (path,) = tmp_path.glob("warpsmith-repro-*.zip")
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("command.json")) == ["warpsmith", "run", "tiny.hlo"]
+        assert archive.read("tiny.hlo").decode() == HLO
+        assert "on purpose" in archive.read("log.txt").decode()
+
+
+def test_save_repro_holds_the_command_and_its_files(
+    hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, _ = run(capsys, "run", hlo, "--iterations", "1", "--seed", "5", "--save-repro", str(tmp_path / "r.zip"))
+    assert status == 0
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        archive.extractall(tmp_path / "replay")
+    replay = subprocess.run(
+        [sys.executable, "replay.py"], cwd=tmp_path / "replay", capture_output=True, text=True, check=False
+    )
+    assert replay.returncode == 0, replay.stderr
+    assert "match" in replay.stdout

@@ -15,6 +15,7 @@ import pytest
 from warpsmith.cli import COMMANDS, Parser
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "warpsmith"
 
 
 def generator() -> Any:
@@ -126,3 +127,14 @@ def test_the_readmes_python_runs(
     monkeypatch.chdir(ROOT)
     exec(compile(block, "README.md", "exec"), {})
     assert ".visible .entry" in capsys.readouterr().out
+
+
+_PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w.-]+\.(?:py|md|toml|hlo|mlir))?)`")
+
+
+@by_name
+def test_files_that_are_named_exist(page: Path) -> None:
+    """A page that sends its reader to a file that has moved is worse than one that names none."""
+    text = page.read_text(encoding="utf-8")
+    named = {path for path in _PATH.findall(text) if "NAME" not in path}
+    assert [path for path in sorted(named) if not any((top / path).exists() for top in (ROOT, PACKAGE))] == []

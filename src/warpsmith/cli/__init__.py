@@ -48,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except Exception as error:  # the last line of defence: whatever it is, it's ours, and the user gets a repro
+        from warpsmith.cli.crash import report_crash
+
+        return report_crash(error, arguments)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -66,7 +70,9 @@ def _dispatch(arguments: list[str]) -> int:
             help=did_you_mean(command, COMMANDS) or "see `warpsmith --help`",
         )
     module = importlib.import_module(f"warpsmith.cli.{command}")
-    parser = Parser(prog=f"warpsmith {command}", description=module.__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Parser(
+        prog=f"warpsmith {command}", description=module.__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     module.register(parser)
     try:
         parsed = parser.parse_args(arguments[1:])

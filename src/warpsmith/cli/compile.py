@@ -1,7 +1,7 @@
 """Compile a module and print a stage of it.
 
-  warpsmith compile gelu.hlo --target sm_90 --stage ptx
-  warpsmith compile gelu.hlo --target sm_90 --dump-to DIR
+warpsmith compile gelu.hlo --target sm_90 --stage ptx
+warpsmith compile gelu.hlo --target sm_90 --dump-to DIR
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ _DEFAULT_STAGES = {True: "ptx", False: "asm"}
 def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
-    parser.add_argument("--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)")
     parser.add_argument(
-        "--stage", help="hlo, emitted, lowered, llvm; on a GPU ptx, cubin, sass; on a CPU llvm-opt, asm (default: the last text)"
+        "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
+    )
+    parser.add_argument(
+        "--stage",
+        help="hlo, emitted, lowered, llvm; on a GPU ptx, cubin, sass; on a CPU llvm-opt, asm (default: the last text)",
     )
     parser.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
     parser.add_argument("--dump-to", metavar="DIR", help="one file a pass, numbered and named")

@@ -74,5 +74,7 @@ def example_text(name: str) -> str:
     """The text of a shipped example.  Raises UsageError for another name."""
     names = example_names()
     if name not in names:
-        raise UsageError(f"no example is called '{name}'", help=did_you_mean(name, names) or f"examples: {', '.join(names)}")
+        raise UsageError(
+            f"no example is called '{name}'", help=did_you_mean(name, names) or f"examples: {', '.join(names)}"
+        )
     return (_examples() / f"{name}.hlo").read_text(encoding="utf-8")

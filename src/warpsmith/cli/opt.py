@@ -1,6 +1,6 @@
 """Run passes on IR text and print the result.
 
-  warpsmith opt FILE.mlir --passes 'canonicalize,optimize-loops{max_unroll=8},cse'
+warpsmith opt FILE.mlir --passes 'canonicalize,optimize-loops{max_unroll=8},cse'
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ from warpsmith.errors import UsageError
 
 def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", help="IR text; - for standard input")
-    parser.add_argument("--passes", default="", metavar="'a,b{opt=1},c'", help="passes in order")
+    parser.add_argument(
+        "--passes", default="", metavar="'a,b{opt=1},c'", help="passes in order (default: only verify and print)"
+    )
     parser.add_argument("--list-passes", action="store_true", help="print each pass with its options and contract")
     parser.add_argument("--time-passes", action="store_true", help="print what each pass took, on standard error")
     parser.add_argument("--generic", action="store_true", help="print MLIR's generic form, which mlir-opt reads")
-    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="take ops that Warpsmith doesn't know")
+    parser.add_argument(
+        "--allow-unregistered-dialect", action="store_true", help="take ops that Warpsmith doesn't know"
+    )
     parser.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
 
 
@@ -38,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.file is None:
         raise UsageError("a file is missing", help="give IR text, or - for standard input")
-    calls = manager.parse_pipeline(arguments.passes)
+    calls = manager.parse_pipeline(arguments.passes) if arguments.passes.strip() else ()
     module = parse_module(
         read_text(arguments.file), arguments.file, allow_unregistered=arguments.allow_unregistered_dialect
     )

@@ -1,8 +1,8 @@
 """Compile modules, run them, compare with the reference interpreter, and report.
 
-  warpsmith run gelu.hlo            on this CPU, seeded input
-  warpsmith run --example gelu      an example that is shipped with Warpsmith
-  warpsmith run --platform=CUDA --reference_platform="" gelu.hlo --xla_dump_to=DIR    XLA's own spellings
+warpsmith run gelu.hlo            on this CPU, seeded input
+warpsmith run --example gelu      an example that is shipped with Warpsmith
+warpsmith run --platform=CUDA --reference_platform="" gelu.hlo --xla_dump_to=DIR    XLA's own spellings
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.cli.files import example_text, read_text
-from warpsmith.errors import UsageError, WarpsmithError, did_you_mean
+from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
 
 if TYPE_CHECKING:
     from warpsmith.hlo.module import HloModule
@@ -26,24 +26,37 @@ _DEFAULT_GPU = "sm_90"
 
 def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE.hlo", help="HLO text; - for standard input")
-    parser.add_argument("--example", action="append", default=[], metavar="NAME", help="a shipped example, such as gelu")
+    parser.add_argument(
+        "--example", action="append", default=[], metavar="NAME", help="a shipped example, such as gelu"
+    )
     parser.add_argument("--platform", default="cpu", help="cpu, or cuda (default: cpu)")
-    parser.add_argument("--target", metavar="DEVICE", help="with --platform cuda: the device to compile for (default: sm_90)")
+    parser.add_argument(
+        "--target", metavar="DEVICE", help="with --platform cuda: the device to compile for (default: sm_90)"
+    )
     parser.add_argument(
         "--reference", "--reference_platform", default="interpreter", help="interpreter (default) or none"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the generated input (default: 0)")
     parser.add_argument("--iterations", type=_positive, metavar="N", help="timed calls (default: about 0.2 s of them)")
     parser.add_argument("--abs-error", "--abs_error_bound", type=_bound, metavar="X", help="compare by XLA's rule:")
-    parser.add_argument("--rel-error", "--rel_error_bound", type=_bound, metavar="X", help="wrong only if both are exceeded")
+    parser.add_argument(
+        "--rel-error", "--rel_error_bound", type=_bound, metavar="X", help="wrong only if both are exceeded"
+    )
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
-    parser.add_argument("--deterministic", action="store_true", help="results that repeat bit for bit (they always do here)")
+    parser.add_argument(
+        "--deterministic", action="store_true", help="results that repeat bit for bit (they always do here)"
+    )
     parser.add_argument("--input", metavar="FILE.npz", help="arrays 0, 1, ... instead of generated input")
     parser.add_argument("--output", metavar="FILE.npz", help="write the results as arrays 0, 1, ...")
     parser.add_argument("--dump-to", "--xla_dump_to", metavar="DIR", help="one file a pass, numbered and named")
     parser.add_argument(
-        "--dump-pass-re", "--xla_dump_hlo_pass_re", "--xla_dump_emitter_re", metavar="REGEX", help="dump only after passes that match"
+        "--dump-pass-re",
+        "--xla_dump_hlo_pass_re",
+        "--xla_dump_emitter_re",
+        metavar="REGEX",
+        help="dump only after passes that match",
     )
+    parser.add_argument("--save-repro", metavar="X.zip", help="write a zip that replays this command elsewhere")
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing on disk")
     parser.add_argument("--json", action="store_true", help="one JSON object a module on standard output, nothing else")
     parser.add_argument("--xla_disable_all_hlo_passes", nargs="?", const="true", default="true", help=argparse.SUPPRESS)
@@ -75,7 +88,11 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.input or arguments.output) and len(sources) > 1:
         raise UsageError("--input and --output go with one file")
     if arguments.target is not None and platform != "cuda":
-        raise UsageError("--target goes with --platform cuda", help="to print a GPU's code: warpsmith compile --target ...")
+        raise UsageError(
+            "--target goes with --platform cuda", help="to print a GPU's code: warpsmith compile --target ..."
+        )
+    if arguments.save_repro:
+        _save_repro(arguments)
     status = 0
     for name, text in sources:
         try:
@@ -88,11 +105,25 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _save_repro(arguments: argparse.Namespace) -> None:
+    from warpsmith.cli.crash import save_repro
+
+    words = ["run", *arguments.files, *(w for n in arguments.example for w in ("--example", n))]
+    words += ["--seed", str(arguments.seed), "--numerics", arguments.numerics, "--no-cache"]
+    words += ["--input", arguments.input] if arguments.input else []
+    try:
+        save_repro(arguments.save_repro, words)
+    except OSError as error:
+        raise FileError(f"can't write {arguments.save_repro}: {error.strerror}") from error
+
+
 def _choice(what: str, given: str, known: dict[str, str]) -> str:
     found = known.get(given.lower())
     if found is None:
         names = [k for k in known if k]
-        raise UsageError(f"no {what} is called '{given}'", help=did_you_mean(given, names) or f"one of {', '.join(names)}")
+        raise UsageError(
+            f"no {what} is called '{given}'", help=did_you_mean(given, names) or f"one of {', '.join(names)}"
+        )
     return found
 
 

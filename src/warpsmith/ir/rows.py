@@ -1,7 +1,7 @@
 """Op rows: what is known of an op, stated once; the registry of all rows; and locations.
 
-In: the tables of `ir/dialects/`.  Out: rows by name, which parser, printer, verifier, folder, simulator and LLVM emission
-all read.
+In: the tables of `ir/dialects/`.  Out: rows by name, which parser, printer, verifier, folder, simulator and LLVM
+emission all read.
 """
 
 from __future__ import annotations
@@ -90,12 +90,13 @@ Fold = Union["Value", Attribute]
 class OpRow:
     """All that is known of an op, stated once.
 
-    `operands`, `results`: names in order; a trailing `*` marks a variadic group, `?` an optional one (more than one such
-    group in an op needs `operandSegmentSizes`).  `attributes`: required names; `optional`: others that the op knows.
-    `effects`: (effect, operand name or None for memory at large).  `fold(op, constants)` gives one entry a result (a
-    value or an attribute), or None.  `numpy(op, *arrays)` gives the result array (or a tuple of them) for arrays of
-    any shape; folder and simulator share it.  `llvm` names the op of the `llvm` dialect that it becomes one to one.
-    `regions` is -1 where their number varies.  `syntax` names the pretty form in `ir/syntax.py`; None means that only the generic form exists.
+    `operands`, `results`: names in order; a trailing `*` marks a variadic group, `?` an optional one (more than one
+    such group in an op needs `operandSegmentSizes`).  `attributes`: required names; `optional`: others that the op
+    knows.  `effects`: (effect, operand name or None for memory at large).  `fold(op, constants)` gives one entry a
+    result (a value or an attribute), or None.  `numpy(op, *arrays)` gives the result array (or a tuple of them) for
+    arrays of any shape; folder and simulator share it.  `llvm` names the op of the `llvm` dialect that it becomes one
+    to one.  `regions` is -1 where their number varies.  `syntax` names the pretty form in `ir/syntax.py`; None means
+    that only the generic form exists.
     """
 
     name: str

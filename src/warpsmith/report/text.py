@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from warpsmith.numerics.ulp import UNCOMPARABLE
 from warpsmith.report.run import RunReport
 from warpsmith.runtime.executable import KernelInfo
 
@@ -92,13 +93,16 @@ def _bytes(count: int) -> str:
 
 
 def _error(report: RunReport) -> Text:
-    ulp = "uncomparable" if report.max_ulp is not None and report.max_ulp >= 1 << 62 else f"{report.max_ulp} ulp"
-    text = f"largest {ulp}, abs {report.max_abs_error:.3g}, rel {report.max_rel_error:.3g}; within {report.tolerance}"
+    ulp = "NaN against a number" if report.max_ulp == UNCOMPARABLE else f"{report.max_ulp} ulp"
+    largest = f"largest {ulp}, abs {report.max_abs_error:.3g}, rel {report.max_rel_error:.3g}"
     if report.match:
-        return Text(text)
-    lines = [f"{report.mismatches} elements differ by more than {report.tolerance}; largest {ulp}"]
+        exact = report.max_ulp == 0
+        return Text("largest 0 ulp: every bit agrees" if exact else f"{largest}; each element within {report.tolerance}")
+    lines = [f"{report.mismatches} elements are not within {report.tolerance}; {largest}"]
     for output in report.outputs:
         c = output.comparison
         if not c.match:
-            lines.append(f"output {output.index} {output.shape} at {list(c.worst or ())}: {c.actual}, expected {c.expected}")
+            lines.append(
+                f"output {output.index} {output.shape} at {list(c.worst or ())}: {c.actual}, expected {c.expected}"
+            )
     return Text("\n".join(lines), style="red")
