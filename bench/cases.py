@@ -44,7 +44,9 @@ def module(body: str, parameters: list[str], result: str) -> str:
 
 def gelu_text(dtype: str, shape: tuple[int, ...], *, prefix: str = "") -> str:
     """GELU in its tanh form, each step an instruction of its own."""
-    return module(_gelu_body(f"{dtype}[{_dims(shape)}]", dtype, prefix), [f"{dtype}[{_dims(shape)}]"], f"{dtype}[{_dims(shape)}]")
+    return module(
+        _gelu_body(f"{dtype}[{_dims(shape)}]", dtype, prefix), [f"{dtype}[{_dims(shape)}]"], f"{dtype}[{_dims(shape)}]"
+    )
 
 
 _GELU_CONSTANTS = {"half": 0.5, "one": 1, "scale": 0.79785, "cubic": 0.044708}
@@ -94,9 +96,7 @@ RUN: list[Case] = [
     _gelu_case("12.6 M", "bf16", _LARGE, 0.33),
     Case(
         "x * logistic(y) bf16 12.6 M",
-        module(
-            f"  %l = {_SILU} logistic(%p1)\n  ROOT %r = {_SILU} multiply(%p0, %l)", [_SILU, _SILU], _SILU
-        ),
+        module(f"  %l = {_SILU} logistic(%p1)\n  ROOT %r = {_SILU} multiply(%p0, %l)", [_SILU, _SILU], _SILU),
         lambda lax: lambda x, y: lax.mul(x, lax.logistic(y)),
         0.7,
     ),
@@ -129,7 +129,9 @@ def _vector(dimension: int) -> Case:
 
 def _reduce(dimension: int, shape: tuple[int, int]) -> Case:
     kept = shape[1 - dimension]
-    body = f"  %z = f32[] constant(0)\n  ROOT %r = f32[{kept}] reduce(%p0, %z), dimensions={{{dimension}}}, to_apply=add"
+    body = (
+        f"  %z = f32[] constant(0)\n  ROOT %r = f32[{kept}] reduce(%p0, %z), dimensions={{{dimension}}}, to_apply=add"
+    )
     return Case(
         f"sum of f32 {'rows' if dimension else 'columns'} 16.8 M",
         module(body, [f"f32[{_dims(shape)}]"], f"f32[{kept}]"),
@@ -162,14 +164,19 @@ OTHERS: list[Case] = [
     Case(
         "max(x, 0) f32 16.8 M",
         module(
-            f"  %z = f32[] constant(0)\n  %zs = {_F} broadcast(%z), dimensions={{}}\n  ROOT %r = {_F} maximum(%p0, %zs)", [_F], _F
+            f"  %z = f32[] constant(0)\n  %zs = {_F} broadcast(%z), dimensions={{}}\n"
+            f"  ROOT %r = {_F} maximum(%p0, %zs)",
+            [_F],
+            _F,
         ),
         lambda lax: lambda x: lax.max(x, lax.full_like(x, 0)),
     ),
     Case(
         "select(x < y, x, y) f32 16.8 M",
         module(
-            f"  %c = pred[4096,4096] compare(%p0, %p1), direction=LT\n  ROOT %r = {_F} select(%c, %p0, %p1)", [_F, _F], _F
+            f"  %c = pred[4096,4096] compare(%p0, %p1), direction=LT\n  ROOT %r = {_F} select(%c, %p0, %p1)",
+            [_F, _F],
+            _F,
         ),
         lambda lax: lambda x, y: lax.select(lax.lt(x, y), x, y),
     ),

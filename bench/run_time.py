@@ -1,6 +1,6 @@
 """Run time of kernels on this computer's cores, against XLA:CPU through jax, in one process.
 
-    python bench/run_time.py                       the cases that have a goal, memory kept warm for both sides, then plain
+    python bench/run_time.py                       the cases that have a goal, memory warm for both sides, then plain
     python bench/run_time.py --others              simple kernels of many kinds
     python bench/run_time.py gelu --memory plain   cases whose name holds a word; jax as users have it
 
@@ -26,7 +26,10 @@ from typing import Any
 
 from cases import OTHERS, RUN, Case
 
-_KEEP = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184:glibc.malloc.top_pad=1073741824:glibc.malloc.arena_max=1"
+_KEEP = ":".join(
+    f"glibc.malloc.{name}={value}"
+    for name, value in (("mmap_max", 0), ("trim_threshold", 1 << 34), ("top_pad", 1 << 30), ("arena_max", 1))
+)
 _BATCH_SECONDS = 0.03
 
 
@@ -35,7 +38,9 @@ def main() -> int:
     parser.add_argument("words", nargs="*", metavar="WORD", help="only cases whose name holds one of these")
     parser.add_argument("--others", action="store_true", help="the table of simple kernels")
     parser.add_argument("--memory", choices=("warm", "plain", "both"), default="both")
-    parser.add_argument("--preload", metavar="FILE", help="an allocator for `warm`: a shared library, or C source to build")
+    parser.add_argument(
+        "--preload", metavar="FILE", help="an allocator for `warm`: a shared library, or C source to build"
+    )
     parser.add_argument("--rounds", type=int, default=15, help="batches of each side (default: 15)")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -46,7 +51,7 @@ def main() -> int:
         for memory in ("warm", "plain") if arguments.memory == "both" else (arguments.memory,):
             environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
             if memory == "warm" and arguments.preload:
-                environment |= {"LD_PRELOAD": built(arguments.preload, folder), "BIGCACHE_HUGE": "1"}
+                environment |= {"LD_PRELOAD": built(arguments.preload, folder)}
             elif memory == "warm":
                 environment |= {"GLIBC_TUNABLES": _KEEP}
             child = subprocess.run([sys.executable, *sys.argv, "--child", memory], env=environment, check=False)
@@ -64,7 +69,11 @@ def built(path: str, folder: str) -> str:
 
 
 def measure(arguments: argparse.Namespace, memory: str) -> int:
-    cases = [c for c in (OTHERS if arguments.others else RUN) if not arguments.words or any(w in c.name for w in arguments.words)]
+    cases = [
+        c
+        for c in (OTHERS if arguments.others else RUN)
+        if not arguments.words or any(w in c.name for w in arguments.words)
+    ]
     how = "pages kept warm for both sides" if memory == "warm" else "plain jax: each result in fresh memory"
     print(f"\n{len(os.sched_getaffinity(0))} cores; {how}; {arguments.rounds} alternating batches; medians", flush=True)
     print(f"{'case':34} {'warpsmith':>12} {'out=':>12} {'jax':>12} {'ratio':>7}  {'goal':>5}", flush=True)
@@ -75,7 +84,8 @@ def measure(arguments: argparse.Namespace, memory: str) -> int:
         goal = "" if case.goal is None else f"{case.goal:5.2f}"
         late = case.goal is not None and ratio > case.goal
         missed += late
-        print(f"{case.name:34} {ours * 1e6:9.1f} us {into * 1e6:9.1f} us {theirs * 1e6:9.1f} us {ratio:7.3f}  {goal}{'  MISSED' * late}", flush=True)
+        times = " ".join(f"{seconds * 1e6:9.1f} us" for seconds in (ours, into, theirs))
+        print(f"{case.name:34} {times} {ratio:7.3f}  {goal}{'  MISSED' * late}", flush=True)
     return 1 if missed else 0
 
 
