@@ -16,7 +16,7 @@ verifier, 04 indexing, 05 IR text, 06 IR verifier, 07 fusion and emitters, 08 pa
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -89,7 +89,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """
     if len(word) > _LONGEST_WORD:
         return None
-    words = known if isinstance(known, Set | Mapping) else set(known)
+    words = known if isinstance(known, Set) else set(known)
     for index in range(len(word) - 1):
         swapped = word[:index] + word[index + 1] + word[index] + word[index + 2 :]
         if swapped != word and swapped in words:
@@ -198,6 +198,12 @@ class UnsupportedHlo(WarpsmithError):
     code = "WS0302"
 
 
+class StepLimit(WarpsmithError):
+    """An evaluation takes too many steps: a loop that may never end."""
+
+    code = "WS0303"
+
+
 # 04: indexing
 class IndexingSyntaxError(WarpsmithError):
     """The text isn't an indexing map."""
@@ -276,6 +282,12 @@ class SimulationError(WarpsmithError):
     """The simulator can't run this IR."""
 
     code = "WS1101"
+
+
+class PtxSyntaxError(WarpsmithError):
+    """The text isn't PTX."""
+
+    code = "WS1102"
 
 
 # 99: our own bugs

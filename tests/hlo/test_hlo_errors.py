@@ -107,6 +107,24 @@ MALFORMED: list[tuple[str, type[WarpsmithError], str, str]] = [
     ("ENTRY e { x = f32[2] parameter(0) y = f32[2] reverse(x), dimensions={0@ }", HloSyntaxError, "", ""),
     ("ENTRY e { x = f32[2] iota(), iota_dimension=@zero }", HloSyntaxError, "expected an integer", ""),
     ("ENTRY e { x = f32[2] parameter(0) y = pred[2] compare(x, x), direction=@LESS }", BadAttribute, "EQ, NE, LT", ""),
+    (
+        "ENTRY e { x = f32[2] parameter(0) y = pred[2] compare(x, x), direction=@TL }",
+        BadAttribute,
+        "EQ, NE, LT",
+        "'LT'",
+    ),
+    (
+        "b { x = f32[] parameter(0) }\nENTRY e { x = f32[] parameter(0) y = f32[] fusion(x), kind=@kLopo, calls=b }",
+        BadAttribute,
+        "kLoop, kInput",
+        "'kLoop'",
+    ),
+    (
+        "ENTRY e { x = f32[2] parameter(0) y = f32[2] convolution(x, x), window={@szie=2}, dim_labels=0_0->0 }",
+        BadAttribute,
+        "a window field",
+        "'size'",
+    ),
     ("ENTRY e { x = f32[2] parameter(0) y = f32[1] slice(x), slice={@0:1} }", BadAttribute, "[start:limit]", ""),
     (
         "ENTRY e { x = f32[2] parameter(0) z = f32[] constant(0) y = f32[2] pad(x, z), padding=@1 }",

@@ -1,6 +1,7 @@
 """HLO: text, objects, shapes, literals.  `parse_hlo` reads, `str(module)` prints; the two are inverses.
 
-`verify_module` checks that shapes, types and signatures fit together.
+`verify_module` checks that shapes, types and signatures fit together; `query` finds and counts, `edit` changes,
+`builder` makes.
 """
 
 from __future__ import annotations

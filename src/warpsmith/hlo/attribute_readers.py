@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from warpsmith.errors import BadAttribute
+from warpsmith.errors import BadAttribute, did_you_mean
 from warpsmith.hlo.attributes import (
     Alias,
     ConvDimNumbers,
@@ -95,7 +95,8 @@ def word_of(*words: str) -> Read:
         if match is None or match.group() not in words:
             if match is not None:
                 scanner.pos = match.start()
-            raise _bad(scanner, f"one of {', '.join(words)}")
+            near = did_you_mean(match.group(), words) if match is not None else None
+            raise _bad(scanner, f"one of {', '.join(words)}", near)
         return match.group()
 
     return read
@@ -207,7 +208,8 @@ def read_window(scanner: Scanner, shapes: ShapeReader) -> object:
         if match is None or match.group(1) not in _WINDOW_FIELDS:
             if match is not None:
                 scanner.pos = match.start()
-            raise _bad(scanner, f"a window field ({', '.join(_WINDOW_FIELDS)})")
+            near = did_you_mean(match.group(1), _WINDOW_FIELDS) if match is not None else None
+            raise _bad(scanner, f"a window field ({', '.join(_WINDOW_FIELDS)})", near)
         name = match.group(1)
         value = scanner.match(_WINDOW_FIELDS[name])
         if value is None:
@@ -356,19 +358,14 @@ _NO_SHAPES = ShapeReader()
 
 
 # What XLA prints for nearly every instruction: strings without escapes, and integers, one space apart.
-_PLAIN_METADATA = re.compile(r'\{(?:\w+=(?:"[^"\\\n]*"|-?\d{1,18})(?: (?=\w)|(?=\})))*\}')
-_PLAIN_FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(-?\d+))')
+_PLAIN_METADATA = re.compile(r'\{(?:\w+=(?:"[ !#-&(-\[\]-~]*"|0|-?[1-9]\d{0,17})(?: (?=\w)|(?=\})))*\}')
 
 
 def read_metadata(scanner: Scanner, shapes: ShapeReader) -> object:
     plain = _PLAIN_METADATA.match(scanner.text, scanner.pos)
     if plain is not None:
         scanner.pos = plain.end()
-        return OpMetadata(
-            tuple(
-                [(name, int(number) if number else text) for name, text, number in _PLAIN_FIELD.findall(plain.group())]
-            )
-        )
+        return OpMetadata.of_plain_text(plain.group())
     return OpMetadata(tuple(_fields(scanner, "metadata")))
 
 

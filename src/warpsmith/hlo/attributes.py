@@ -7,8 +7,10 @@ takes which value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import final
 
 from warpsmith.hlo.lexer import escape
 from warpsmith.hlo.shapes import AnyShape
@@ -186,18 +188,57 @@ def _value_text(value: object) -> str:
     return f'"{escape(value)}"' if isinstance(value, str) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class OpMetadata:
-    """`metadata={op_type="..." op_name="..." source_line=3}`: the fields in the order they were written."""
+_FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(-?\d+))')
 
-    fields: tuple[tuple[str, object], ...] = ()
+
+@final
+class OpMetadata:
+    """`metadata={op_type="..." op_name="..." source_line=3}`: the fields in the order they were written.
+
+    Nearly every instruction of a real module has one and few are looked at, so what is kept is XLA's text, taken apart
+    on demand.  Two are equal when their texts are.
+    """
+
+    __slots__ = ("_fields", "_text")
+
+    _fields: tuple[tuple[str, object], ...] | None
+    _text: str
+
+    def __init__(self, fields: tuple[tuple[str, object], ...] = ()) -> None:
+        self._fields = fields
+        self._text = "{" + " ".join(f"{name}={_value_text(value)}" for name, value in fields) + "}"
+
+    @staticmethod
+    def of_plain_text(text: str) -> OpMetadata:
+        """From XLA's text with braces, whose values are integers and strings without escapes."""
+        made = object.__new__(OpMetadata)
+        made._fields = None
+        made._text = text
+        return made
+
+    @property
+    def fields(self) -> tuple[tuple[str, object], ...]:
+        """The names and their values: strings, integers, or raw text for anything else."""
+        if self._fields is None:
+            found = _FIELD.findall(self._text)
+            self._fields = tuple([(name, int(number) if number else text) for name, text, number in found])
+        return self._fields
 
     def get(self, name: str) -> object | None:
         """The field `name`, or None."""
         return dict(self.fields).get(name)
 
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, OpMetadata) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
     def __str__(self) -> str:
-        return "{" + " ".join(f"{name}={_value_text(value)}" for name, value in self.fields) + "}"
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"OpMetadata({self._text})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Building HLO in code: the shapes of results are the caller's to state.
+"""Building HLO in code; shapes of results are stated or inferred.
 
 In: names, opcodes, shapes, operands.  Out: instructions, computations and modules of `module`.  Names are made unique
 in XLA's way (`add`, `add.1`, ...).  Used by fusion rewrites and tests.
@@ -14,6 +14,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, froz
 from warpsmith.hlo.opcodes import OPCODES, lookup
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 from warpsmith.hlo.traversal import callees_first
+from warpsmith.hlo.verifier import STATED, infer_shape
 
 __all__ = ["ComputationBuilder", "build_module", "reducer", "wrap_in_entry"]
 
@@ -42,7 +43,7 @@ class ComputationBuilder:
     def add(
         self,
         opcode: str,
-        shape: AnyShape,
+        shape: AnyShape | None,
         operands: Sequence[HloInstruction] = (),
         attributes: Mapping[str, object] | None = None,
         *,
@@ -50,17 +51,19 @@ class ComputationBuilder:
         literal: Literal | None = None,
         parameter_number: int | None = None,
     ) -> HloInstruction:
-        """Append `shape opcode(operands), attributes`; UnknownOpcode when there is no such opcode."""
+        """Append `shape opcode(operands), attributes`; the shape is inferred where none is given.
+
+        UnknownOpcode when there is no such opcode, InvalidHlo when the shape can't be inferred.
+        """
         if lookup(opcode) is None:
             raise UnknownOpcode(f"unknown opcode '{opcode}'", help=did_you_mean(opcode, OPCODES))
+        taken, given = tuple(operands), frozen(attributes or {})
+        if shape is None:
+            if opcode in STATED:
+                raise InvalidHlo(f"operands and attributes of {opcode} don't decide its shape", help="state the shape")
+            shape = infer_shape(HloInstruction(name or opcode, opcode, TupleShape(), taken, given)).without_layout()
         instruction = HloInstruction(
-            self._unique(name or opcode),
-            opcode,
-            shape,
-            tuple(operands),
-            frozen(attributes or {}),
-            literal,
-            parameter_number,
+            self._unique(name or opcode), opcode, shape, taken, given, literal, parameter_number
         )
         self._instructions.append(instruction)
         return instruction

@@ -8,6 +8,8 @@ with equal payloads are equal and -0 differs from 0.
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -155,6 +157,18 @@ class Literal:
         if self._array is None:
             return b""
         return self._array[(slice(0, 1),) * self._array.ndim].tobytes() if self.is_splat else self._array.tobytes()
+
+    def digest(self) -> str:
+        """SHA-256 of shape and bits, the same on every machine; a splat hashes its one element."""
+        parts = "".join(element.digest() for element in self.elements)
+        head = f"{self.shape} {'splat' if self.is_splat else 'dense'} {parts}"
+        bits = self._bits() if sys.byteorder == "little" or self._array is None else self._little().tobytes()
+        return hashlib.sha256(head.encode() + bits).hexdigest()
+
+    def _little(self) -> Array:
+        """The bits' bytes in little-endian order, on a machine of the other order."""
+        array = self.array[(slice(0, 1),) * self.array.ndim] if self.is_splat else self.array
+        return array.byteswap()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):

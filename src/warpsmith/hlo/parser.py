@@ -7,7 +7,10 @@ the names and builds the immutable objects.  Every error carries file, line, col
 
 from __future__ import annotations
 
+import gc
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from warpsmith.errors import BadAttribute, HloSyntaxError, UnknownOpcode, did_you_mean
 from warpsmith.hlo.attribute_readers import Reference
@@ -47,7 +50,21 @@ def parse_hlo(text: str, file: str = "<string>") -> HloModule:
     Without `ENTRY`, the last computation that nothing calls is taken for a fusion's body and wrapped into an entry.
     Raises subclasses of WarpsmithError of group 02 (text) and InvalidHlo (numbering, order, layouts).
     """
-    return _Parser(Source(text, file)).module()
+    with _collector_paused():
+        return _Parser(Source(text, file)).module()
+
+
+@contextmanager
+def _collector_paused() -> Generator[None, None, None]:
+    """Without cyclic garbage collection: all that a parse makes stays alive, and looking through it again and again
+    would take as long as the parse itself."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Parser:
@@ -342,4 +359,6 @@ class _Parser:
 
 
 def _unknown_opcode(scanner: Scanner, name: str, start: int) -> UnknownOpcode:
-    return UnknownOpcode(f"unknown opcode '{name}'", span=scanner.span(start, len(name)), help=did_you_mean(name, OPCODES))
+    return UnknownOpcode(
+        f"unknown opcode '{name}'", span=scanner.span(start, len(name)), help=did_you_mean(name, OPCODES)
+    )

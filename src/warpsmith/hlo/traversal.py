@@ -11,28 +11,29 @@ from typing import TypeVar
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
-__all__ = ["callees_first", "operands_first"]
+__all__ = ["callees_first", "operands_first", "post_order"]
 
 Node = TypeVar("Node")
 
 
 def operands_first(roots: Iterable[HloInstruction]) -> list[HloInstruction]:
     """`roots` and every instruction that they depend on, each after its operands."""
-    return _post_order(roots, lambda instruction: instruction.operands, lambda instruction: instruction.name)
+    return post_order(roots, lambda instruction: instruction.operands, lambda instruction: instruction.name)
 
 
 def callees_first(roots: Iterable[HloComputation]) -> list[HloComputation]:
     """`roots` and every computation that they call, each after its callees; InvalidHlo for recursion."""
-    return _post_order(roots, _callees, lambda computation: computation.name)
+    return post_order(roots, _callees, lambda computation: computation.name)
 
 
 def _callees(computation: HloComputation) -> Sequence[HloComputation]:
     return tuple(dict.fromkeys(callee for each in computation for callee in each.called_computations))
 
 
-def _post_order(
+def post_order(
     roots: Iterable[Node], following: Callable[[Node], Sequence[Node]], name: Callable[[Node], str]
 ) -> list[Node]:
+    """`roots` and all that `following` leads to, each after what follows it; InvalidHlo for a circle."""
     order: dict[Node, None] = {}
     open_nodes: set[Node] = set()
     for root in roots:

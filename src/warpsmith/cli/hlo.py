@@ -1,0 +1,142 @@
+"""Look at HLO text, take it apart, print it another way.
+
+warpsmith hlo stats FILE.hlo                       counts of opcodes, fusions, bytes; the fingerprint
+warpsmith hlo print FILE.hlo --style short         the module in another of XLA's styles
+warpsmith hlo extract FILE.hlo fusion.3            one instruction, or one computation, as a module of its own
+warpsmith hlo graph FILE.hlo --around add.7 --radius 3 --format mermaid
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from warpsmith.cli.files import example_text, read_text, write_text
+from warpsmith.errors import UnknownName, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from warpsmith.hlo import HloComputation, HloInstruction, HloModule
+
+_SUMMARIES = {
+    "stats": "count opcodes, fusions, custom calls and bytes; print the fingerprint",
+    "print": "print the module, in its own style or another",
+    "extract": "print one instruction (its operands become parameters) or one computation as a module of its own",
+    "graph": "draw a computation, or what is near an instruction",
+}
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=type(parser))
+    made = {name: actions.add_parser(name, help=summary, description=summary) for name, summary in _SUMMARIES.items()}
+    for each in made.values():
+        each.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
+        each.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+        each.add_argument("--no-verify", action="store_true", help="take a module that breaks the verifier's rules")
+        each.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
+    made["stats"].add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    styles = "XLA's default style, its short one, or operands with shapes; without this, the file's own"
+    made["print"].add_argument("--style", choices=("default", "short", "operand-shapes"), help=styles)
+    made["print"].add_argument("--no-metadata", action="store_true", help="leave metadata out")
+    made["print"].add_argument("--no-layouts", action="store_true", help="leave layouts out")
+    names = "an instruction, computation/instruction, or a computation"
+    made["extract"].add_argument("name", metavar="NAME", help=names)
+    constants = "constant operands stay constants, not parameters"
+    made["extract"].add_argument("--keep-constants", action="store_true", help=constants)
+    graph = made["graph"]
+    graph.add_argument(
+        "--format", default="dot", metavar="dot|mermaid", help="Graphviz (default) or Markdown's Mermaid"
+    )
+    graph.add_argument("--computation", metavar="NAME", help="instead of the entry")
+    graph.add_argument("--around", metavar="NAME", help="only what is near this instruction")
+    graph.add_argument("--radius", type=int, metavar="N", help="how many steps are near (default 2)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from warpsmith.hlo import parse_hlo, verify_module
+
+    if (arguments.file is None) == (arguments.example is None):
+        raise UsageError("give a file, or --example NAME", help=f"see `warpsmith hlo {arguments.action} --help`")
+    if arguments.example is not None:
+        module = parse_hlo(example_text(arguments.example), f"{arguments.example}.hlo")
+    else:
+        module = parse_hlo(read_text(arguments.file), arguments.file)
+    if not arguments.no_verify:
+        verify_module(module)
+    write_text(arguments.output, _ACTIONS[arguments.action](module, arguments))
+    return 0
+
+
+def _stats(module: HloModule, arguments: argparse.Namespace) -> str:
+    statistics, fingerprint = module.statistics(), module.fingerprint()
+    if arguments.json:
+        return json.dumps({"module": module.name, "fingerprint": fingerprint, **dataclasses.asdict(statistics)})
+    return f"module {module.name}\nfingerprint {fingerprint}\n{statistics}"
+
+
+def _print(module: HloModule, arguments: argparse.Namespace) -> str:
+    from warpsmith.hlo.printer import print_module
+    from warpsmith.hlo.style import DEFAULT, SHORT
+
+    styles = {"default": DEFAULT, "short": SHORT, "operand-shapes": dataclasses.replace(DEFAULT, operand_shapes=True)}
+    style = module.style or DEFAULT
+    if arguments.style is not None:
+        style = styles[arguments.style]
+    style = dataclasses.replace(
+        style,
+        metadata=style.metadata and not arguments.no_metadata,
+        layouts=style.layouts and not arguments.no_layouts,
+        tail="\n",
+    )
+    return print_module(module, style)
+
+
+def _extract(module: HloModule, arguments: argparse.Namespace) -> str:
+    from warpsmith.hlo.edit import extract
+
+    return str(extract(module, _named(module, arguments.name), keep_constants=arguments.keep_constants)).rstrip("\n")
+
+
+def _named(module: HloModule, name: str) -> HloInstruction | HloComputation:
+    """An instruction, or else a computation.  UnknownName with the nearest of both."""
+    from warpsmith.hlo.query import instruction_named
+
+    bare = name.replace("%", "")
+    computations = {each.name: each for each in module.computations}
+    instructions = {each.name for each in module.instructions()}
+    if "/" in bare or bare in instructions:
+        return instruction_named(module, bare)[1]
+    if bare in computations:
+        return computations[bare]
+    raise UnknownName(
+        f"module '{module.name}' has no instruction or computation '{bare}'",
+        help=did_you_mean(bare, instructions | computations.keys()),
+    )
+
+
+def _graph(module: HloModule, arguments: argparse.Namespace) -> str:
+    from warpsmith.hlo.graph import draw
+    from warpsmith.hlo.query import instruction_named
+
+    if arguments.radius is not None and (arguments.around is None or arguments.radius < 0):
+        raise UsageError("--radius is a number of steps around an instruction, 0 or more", help="give --around NAME")
+    computation = module.entry if arguments.computation is None else module.computation(arguments.computation)
+    around = None
+    if arguments.around is not None:
+        if arguments.computation is None:
+            computation, around = instruction_named(module, arguments.around)
+        else:
+            around = computation.instruction(arguments.around)
+    return draw(
+        computation, arguments.format, around=around, radius=2 if arguments.radius is None else arguments.radius
+    )
+
+
+_ACTIONS: dict[str, Callable[[HloModule, argparse.Namespace], str]] = {
+    "stats": _stats,
+    "print": _print,
+    "extract": _extract,
+    "graph": _graph,
+}
