@@ -82,8 +82,7 @@ def _power(a: Array, b: Array) -> Array:
 
 def _sign(a: Array) -> Array:
     size = np.abs(a)
-    plain = (size == 0) | np.isinf(size)
-    scale = np.where(plain, 1.0, size)
+    scale = np.where(size == 0, 1.0, size)
     result = join(np.real(a) / scale, np.imag(a) / scale)
     return np.where(size == 0, 0.0, result)
 
@@ -106,7 +105,8 @@ def _rsqrt(a: Array) -> Array:
 
 
 def _cbrt(a: Array) -> Array:
-    return _power(a, np.full_like(a, 1 / 3))
+    size, angle = np.cbrt(np.abs(a)), np.arctan2(np.imag(a), np.real(a)) / 3.0
+    return join(size * np.cos(angle), np.where(angle == 0, angle, size * np.sin(angle)))
 
 
 def _before(strict: bool, less: bool) -> Binary:

@@ -14,7 +14,7 @@ from warpsmith.hlo.evaluator.integers import load
 from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
-__all__ = ["CONTROL"]
+__all__ = ["CONTROL", "branches_of", "chosen_branch"]
 
 
 def _tuple(_: Caller, instruction: HloInstruction) -> Kernel:
@@ -71,24 +71,29 @@ def _truth(value: Value) -> bool:
 
 
 def _conditional(caller: Caller, instruction: HloInstruction) -> Kernel:
-    if "branch_computations" in instruction.attributes:
-        branches = cast("tuple[HloComputation, ...]", instruction.attr("branch_computations", tuple))
-    else:
-        named = [instruction.attr(f"{which}_computation", HloComputation) for which in ("true", "false")]
-        branches = tuple(named)
-    dtype = instruction.operands[0].array_shape.dtype
+    branches = branches_of(instruction)
 
     def kernel(values: Sequence[Value]) -> Value:
-        chosen = _branch(arrays_of(values[:1])[0], len(branches))
+        chosen = chosen_branch(instruction, arrays_of(values[:1])[0])
         return caller.run(branches[chosen], [values[1 + chosen]])
 
-    def _branch(selector: Array, count: int) -> int:
-        if dtype.kind is Kind.PRED:
-            return 0 if bool(selector) else 1
-        number = int(load(selector.reshape(1), dtype)[0])
-        return number if 0 <= number < count else count - 1  # an index out of range takes the last branch
-
     return kernel
+
+
+def branches_of(instruction: HloInstruction) -> tuple[HloComputation, ...]:
+    """A conditional's branches in the order of their operands."""
+    if "branch_computations" in instruction.attributes:
+        return cast("tuple[HloComputation, ...]", instruction.attr("branch_computations", tuple))
+    return tuple(instruction.attr(f"{which}_computation", HloComputation) for which in ("true", "false"))
+
+
+def chosen_branch(instruction: HloInstruction, selector: Array) -> int:
+    """The number of the branch that `selector` chooses; an index out of range takes the last one."""
+    dtype, count = instruction.operands[0].array_shape.dtype, len(instruction.operands) - 1
+    if dtype.kind is Kind.PRED:
+        return 0 if bool(selector) else 1
+    number = int(load(selector.reshape(1), dtype)[0])
+    return number if 0 <= number < count else count - 1
 
 
 CONTROL: dict[str, Rule] = {

@@ -130,6 +130,7 @@ def reduce_precision(dtype: DType, exponent_bits: int, mantissa_bits: int) -> Co
     cut = dtype.mantissa - mantissa_bits
     sign_mask = number(1 << (dtype.bits - 1))
     exponent_mask = number(((1 << dtype.exponent) - 1) << dtype.mantissa)
+    exponent_bits = min(exponent_bits, dtype.exponent)  # more than there are change nothing
     bias, small_bias = (1 << (dtype.exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
     largest, smallest = (
         number((bias + small_bias) << dtype.mantissa),

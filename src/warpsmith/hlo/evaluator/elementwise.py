@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from warpsmith.dtypes import DType, Kind
+from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.errors import InvalidHlo, UnsupportedHlo
 from warpsmith.hlo.evaluator import complexes, floats, integers
 from warpsmith.hlo.evaluator.convert import converter, reduce_precision
@@ -113,7 +113,7 @@ def _unary(instruction: HloInstruction) -> Function:
     opcode, dtype = instruction.opcode, _operand_dtype(instruction)
     if dtype.is_float:
         if opcode == "imag":
-            return np.zeros_like
+            return lambda x: round_once(np.zeros(x.shape, np.float32), dtype)  # which a scale type doesn't have
         function = _float_op(dtype, floats.EXACT_UNARY.get(opcode), floats.WIDE_UNARY.get(opcode))
         if function is not None:
             return _tabled(function, dtype, opcode)
@@ -224,13 +224,13 @@ def _convert(instruction: HloInstruction) -> Function:
 
 def _reduce_precision(instruction: HloInstruction) -> Function:
     dtype = _operand_dtype(instruction)
-    if not dtype.is_float or dtype.bits < 16:
+    if not dtype.is_float:
         raise unsupported(instruction, dtype.name)
-    return reduce_precision(
-        dtype,
-        instruction.attr("exponent_bits", int),
-        instruction.attr("mantissa_bits", int),
-    )
+    exponent_bits, mantissa_bits = instruction.attr("exponent_bits", int), instruction.attr("mantissa_bits", int)
+    if dtype.bits < 16:  # not all of them have infinities, which too large a number becomes: f32 has
+        small = reduce_precision(by_name("f32"), exponent_bits, mantissa_bits)
+        return _through(partial(widen, dtype=dtype), small, partial(round_once, dtype=dtype))
+    return reduce_precision(dtype, exponent_bits, mantissa_bits)
 
 
 _UNARY_NAMES = {

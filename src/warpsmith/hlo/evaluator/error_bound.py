@@ -31,14 +31,18 @@ from warpsmith.hlo.evaluator.bounded import (
     singles,
     ulp,
 )
-from warpsmith.hlo.evaluator.control import CONTROL
+from warpsmith.hlo.evaluator.control import CONTROL, branches_of, chosen_branch
+from warpsmith.hlo.evaluator.devices import PASSING
 from warpsmith.hlo.evaluator.elementwise import ELEMENTWISE, apply_lanes, make_function, unsupported
 from warpsmith.hlo.evaluator.indexed import INDEXED
 from warpsmith.hlo.evaluator.interpreter import Interpreter, arguments_of, is_lane_safe, owned
-from warpsmith.hlo.evaluator.machine import Machine
+from warpsmith.hlo.evaluator.machine import STEP_LIMIT, Machine
 from warpsmith.hlo.evaluator.movement import MOVEMENT
+from warpsmith.hlo.evaluator.spectral import transform_axes
+from warpsmith.hlo.evaluator.table import rule_of
 from warpsmith.hlo.evaluator.values import Array, Value, leaves, zero_like
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.shapes import TupleShape
 
 __all__ = ["evaluate_with_bounds", "within_bounds"]
 
@@ -54,8 +58,8 @@ _COMPLEX_OPS = frozenset(
 class _BoundMachine(Machine[BoundedValue]):
     """Evaluates values and their errors together."""
 
-    def __init__(self, op_ulp_bound: UlpBound, depth: Depth) -> None:
-        super().__init__(BoundedDomain())
+    def __init__(self, op_ulp_bound: UlpBound, depth: Depth, step_limit: int = STEP_LIMIT) -> None:
+        super().__init__(BoundedDomain(), step_limit=step_limit)
         self._bound = op_ulp_bound
         self._depth = depth
         self._plain = Interpreter()
@@ -75,14 +79,22 @@ class _BoundMachine(Machine[BoundedValue]):
             return self._moved(instruction, _DATA_OPERANDS[opcode])
         if opcode in SUMS:
             return self._summed(instruction)
-        raise unsupported(instruction)
+        if opcode in PASSING:
+            return self._passed(instruction)
+        if opcode == "fft":
+            return self._transformed(instruction)
+        if rule_of(opcode) is None:
+            raise unsupported(instruction)
+        return self._opaque(instruction)
 
     def _own_ulps(self, instruction: HloInstruction) -> float:
         """By how many ulp a kernel and the interpreter may differ on equal operands."""
         dtype = instruction.array_shape.dtype
         if not (dtype.is_float or dtype.is_complex):
             return 0.0
-        bound = self._bound(instruction.opcode, dtype)
+        # The modulus of a complex number is real, but as inexact as complex ops are.
+        source = instruction.operands[0].array_shape.dtype if instruction.opcode == "abs" else dtype
+        bound = self._bound(instruction.opcode, source if source.is_complex else dtype)
         if bound <= 0.5:
             return 0.0
         # numpy's float64 functions, which f64 results come from, aren't correctly rounded themselves.
@@ -167,10 +179,68 @@ class _BoundMachine(Machine[BoundedValue]):
             computation = instruction.attr("to_apply", HloComputation)
             if is_lane_safe(computation):
                 return lambda values: self.run(computation, values)
+        if opcode == "while":
+            return self._while(instruction)
+        if opcode == "conditional":
+            return self._conditional(instruction)
         return self._opaque(instruction)
 
+    def _while(self, instruction: HloInstruction) -> BoundedKernel:
+        """Round by round; a condition that an error leaves open leaves everything open."""
+        condition, body = (instruction.attr(name, HloComputation) for name in ("condition", "body"))
+
+        def kernel(values: Sequence[BoundedValue]) -> BoundedValue:
+            state, certain = values[0], True
+            while True:
+                (verdict,) = bounded_leaves(self.run(condition, [state]))
+                certain = certain and (verdict.error is None or not verdict.error.any())
+                if not bool(verdict.value):
+                    return state if certain else _unknown(_value_of(state))
+                state = self.run(body, [state])
+
+        return kernel
+
+    def _conditional(self, instruction: HloInstruction) -> BoundedKernel:
+        branches = branches_of(instruction)
+
+        def kernel(values: Sequence[BoundedValue]) -> BoundedValue:
+            (selector,) = bounded_leaves(values[0])
+            chosen = chosen_branch(instruction, selector.value)
+            result = self.run(branches[chosen], [values[1 + chosen]])
+            certain = selector.error is None or not selector.error.any()
+            return result if certain else _unknown(_value_of(result))
+
+        return kernel
+
+    def _passed(self, instruction: HloInstruction) -> BoundedKernel:
+        """Ops that hand on what they get."""
+        self._plain.make_kernel(instruction)  # refuses what can't be handed on
+        if instruction.opcode in ("opt-barrier", "add-dependency", "domain", "all-reduce-done"):
+            return lambda values: values[0]
+        return tuple if isinstance(instruction.shape, TupleShape) else lambda values: values[0]
+
+    def _transformed(self, instruction: HloInstruction) -> BoundedKernel:
+        """fft: each result is a sum over the transformed dimensions, with factors of modulus 1 (inverse: 1/n)."""
+        plain, axes = self._plain.make_kernel(instruction), transform_axes(instruction)
+        inverse = "I" in str(instruction.attributes.get("fft_type", "FFT")).upper().removesuffix("FFT")
+        dtype = instruction.array_shape.dtype
+        part = dtype if dtype.is_float else by_name("f64" if dtype.bits == 128 else "f32")
+
+        def kernel(values: Sequence[BoundedValue]) -> BoundedValue:
+            (operand,) = singles(values)
+            result = next(leaves(plain([operand.value])))
+            if operand.error is None:
+                return Bounded(result)
+            # Half of a real spectrum counts twice.
+            total = operand.error.sum(axis=axes, keepdims=True) * 2.0
+            total = total / np.prod([result.shape[axis] for axis in axes]) if inverse else total
+            size = np.abs(number(result, dtype)) + total
+            return Bounded(result, np.broadcast_to(total + 2.0 * ulp(size, part), result.shape))
+
+        return kernel
+
     def _opaque(self, instruction: HloInstruction) -> BoundedKernel:
-        """Loops and branches: exact where their operands and every op inside are, else unknown."""
+        """Ops that no error passes through: exact where their operands and every op inside are, else unknown."""
         plain = self._plain.make_kernel(instruction)
         exact_inside = all(self._is_exact(callee) for callee in instruction.called_computations)
 
@@ -258,7 +328,11 @@ def _near_overflow(opcode: str, operand: Array, found: Array, error: Array, dtyp
 
 
 def evaluate_with_bounds(
-    module: HloModule, *arrays: Any, op_ulp_bound: UlpBound, depth: Depth | None = None
+    module: HloModule,
+    *arrays: Any,
+    op_ulp_bound: UlpBound,
+    depth: Depth | None = None,
+    step_limit: int = STEP_LIMIT,
 ) -> tuple[list[Array], list[Array]]:
     """The interpreter's outputs, and for each an array (float64, the same dims) that bounds |kernel - output|.
 
@@ -269,10 +343,12 @@ def evaluate_with_bounds(
     `evaluate`.
     """
     arguments = arguments_of(module.entry, arrays)
-    machine = _BoundMachine(op_ulp_bound, depth or (lambda terms: terms))
+    machine = _BoundMachine(op_ulp_bound, depth or (lambda terms: terms), step_limit)
     with np.errstate(all="ignore"):
         result = machine.run(module.entry, [_exact(argument) for argument in arguments])
-    found = bounded_leaves(result)
+    shapes = module.entry.root.shape.leaves()
+    pairs = zip(bounded_leaves(result), shapes, strict=True)
+    found = [each for each, shape in pairs if shape.dtype.kind is not Kind.TOKEN]
     given = [leaf for argument in arguments for leaf in leaves(argument)]
     outputs = owned([each.value for each in found], given)
     return outputs, [zero_like(each.value) if each.error is None else each.error for each in found]

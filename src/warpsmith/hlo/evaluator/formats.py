@@ -9,6 +9,7 @@ Reference: emitters.md 9.3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -94,7 +95,7 @@ def _decode(form: Format, code: int) -> float:
         return float("nan")
     if form.signed_zero and magnitude > form.largest:
         infinite = magnitude == form.overflow and form.overflow != form.nan
-        return (-1.0) ** sign * (float("inf") if infinite else float("nan"))
+        return math.copysign(float("inf") if infinite else float("nan"), -sign)
     exponent, fraction = (
         magnitude >> form.mantissa,
         magnitude & ((1 << form.mantissa) - 1),

@@ -15,14 +15,14 @@ from warpsmith.hlo.evaluator.integers import load
 from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 
-__all__ = ["INDEXED", "batch_positions", "index_columns"]
+__all__ = ["INDEXED", "batch_positions", "index_columns", "start_indices"]
 
 
 def _starts(instruction: HloInstruction, first: int) -> list[DType]:
     return [operand.array_shape.dtype for operand in instruction.operands[first:]]
 
 
-def _clamped(indices: Sequence[Array], dtypes: Sequence[DType], room: Sequence[int]) -> list[int]:
+def start_indices(indices: Sequence[Array], dtypes: Sequence[DType], room: Sequence[int]) -> list[int]:
     """Start indices (scalars, or one vector of them) clamped to 0..room."""
     numbers: list[int] = []
     for index, dtype in zip(indices, dtypes, strict=True):
@@ -36,7 +36,7 @@ def _dynamic_slice(_: Caller, instruction: HloInstruction) -> Kernel:
     def kernel(values: Sequence[Value]) -> Value:
         array, *indices = arrays_of(values)
         room = [dim - size for dim, size in zip(array.shape, sizes, strict=True)]
-        starts = _clamped(indices, dtypes, room)
+        starts = start_indices(indices, dtypes, room)
         return array[
             (
                 *[slice(start, start + size) for start, size in zip(starts, sizes, strict=True)],
@@ -53,7 +53,7 @@ def _dynamic_update_slice(_: Caller, instruction: HloInstruction) -> Kernel:
     def kernel(values: Sequence[Value]) -> Value:
         array, update, *indices = arrays_of(values)
         room = [dim - size for dim, size in zip(array.shape, update.shape, strict=True)]
-        starts = _clamped(indices, dtypes, room)
+        starts = start_indices(indices, dtypes, room)
         result = array.copy()
         result[
             (

@@ -5,16 +5,17 @@ In: a module and one array a parameter leaf.  Out: one array a leaf of the entry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from warpsmith.dtypes import Kind
 from warpsmith.errors import ArgumentMismatch, InvalidHlo
 from warpsmith.hlo.evaluator.elementwise import ELEMENTWISE, unsupported
-from warpsmith.hlo.evaluator.machine import Machine
-from warpsmith.hlo.evaluator.table import RULES
-from warpsmith.hlo.evaluator.values import Array, Kernel, Value, leaves
+from warpsmith.hlo.evaluator.machine import STEP_LIMIT, Machine
+from warpsmith.hlo.evaluator.table import rule_of
+from warpsmith.hlo.evaluator.values import TOKEN, Array, Kernel, Value, leaves
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
@@ -22,16 +23,19 @@ __all__ = [
     "Interpreter",
     "Trace",
     "arguments_of",
+    "array_leaves",
+    "array_values",
     "evaluate",
     "evaluate_computation",
     "is_lane_safe",
+    "nested",
     "owned",
 ]
 
 Trace = Callable[[HloInstruction, Value], None]
 """Called with every instruction that is evaluated by itself, and its value."""
 
-_SCALAR_MOVES = frozenset({"bitcast", "broadcast", "copy", "reshape", "transpose"})
+_SCALAR_MOVES = frozenset({"bitcast", "bitcast-convert", "broadcast", "copy", "reshape", "transpose"})
 _LANE_OPS = frozenset(
     {
         *ELEMENTWISE,
@@ -76,16 +80,23 @@ def _array(value: Value) -> Array:
 class Interpreter(Machine[Value]):
     """Evaluates computations on numpy arrays by the rules of `table`."""
 
-    def __init__(self, trace: Trace | None = None) -> None:
-        super().__init__(_ArrayDomain(), trace)
+    def __init__(self, trace: Trace | None = None, step_limit: int = STEP_LIMIT) -> None:
+        super().__init__(_ArrayDomain(), trace, step_limit)
         self._lane_safe: dict[HloComputation, bool] = {}
 
+    def restart(self) -> None:
+        """Count steps from zero again."""
+        self._left = self._limit
+
     def make_kernel(self, instruction: HloInstruction) -> Kernel:
-        rule = RULES.get(instruction.opcode)
+        rule = rule_of(instruction.opcode)
         if rule is None:
             raise unsupported(instruction)
         if instruction.opcode in _SCALAR_MOVES and _moves_a_scalar(instruction):
             return lambda values: values[0]
+        if _recasts_a_scalar(instruction):
+            target = instruction.array_shape.dtype.numpy
+            return lambda values: np.ascontiguousarray(_array(values[0])).view(target).reshape(_array(values[0]).shape)
         return rule(self, instruction)
 
     def in_chunks(self, instruction: HloInstruction) -> bool:
@@ -94,6 +105,13 @@ class Interpreter(Machine[Value]):
     def run_lanes(self, computation: HloComputation, arguments: Sequence[Array]) -> tuple[Array, ...]:
         """A computation of scalars at every index of equally shaped arrays, all indices at once where its ops allow
         (they do unless it loops or branches)."""
+        trace, self._trace = self._trace, None  # the scalars of a reducer are no values of the module
+        try:
+            return self._lanes(computation, arguments)
+        finally:
+            self._trace = trace
+
+    def _lanes(self, computation: HloComputation, arguments: Sequence[Array]) -> tuple[Array, ...]:
         dims = np.broadcast_shapes(*[argument.shape for argument in arguments])
         safe = self._lane_safe.get(computation)
         if safe is None:
@@ -120,12 +138,25 @@ def _moves_a_scalar(instruction: HloInstruction) -> bool:
     )
 
 
+def _recasts_a_scalar(instruction: HloInstruction) -> bool:
+    """A bitcast of a scalar to another type of its size."""
+    if instruction.opcode not in ("bitcast", "bitcast-convert"):
+        return False
+    shape, operand = instruction.shape, instruction.operands[0].shape
+    if not isinstance(shape, Shape) or not isinstance(operand, Shape) or shape.rank or operand.rank:
+        return False
+    return shape.dtype.bits == operand.dtype.bits >= 8
+
+
 def is_lane_safe(computation: HloComputation) -> bool:
     """Whether running `computation` on arrays does to each index what it does to scalars."""
     for instruction in computation.instructions:
         if any(leaf.rank for leaf in instruction.shape.leaves()):
             return False
-        if instruction.opcode in ("bitcast", "reshape") and not _moves_a_scalar(instruction):
+        if instruction.opcode in ("bitcast", "bitcast-convert"):
+            if not (_moves_a_scalar(instruction) or _recasts_a_scalar(instruction)):
+                return False
+        elif instruction.opcode == "reshape" and not _moves_a_scalar(instruction):
             return False
         if instruction.opcode not in _LANE_OPS | _LANE_CALLS:
             return False
@@ -136,7 +167,7 @@ def is_lane_safe(computation: HloComputation) -> bool:
 
 def arguments_of(computation: HloComputation, arrays: Sequence[Any]) -> list[Value]:
     """Values for the parameters, from one array a leaf; ArgumentMismatch when count, dims or dtype differ."""
-    shapes = [leaf for parameter in computation.parameters for leaf in parameter.shape.leaves()]
+    shapes = [leaf for parameter in computation.parameters for leaf in array_leaves(parameter.shape)]
     if len(arrays) != len(shapes):
         raise ArgumentMismatch(
             f"'{computation.name}' takes {len(shapes)} arrays and was given {len(arrays)}",
@@ -153,37 +184,53 @@ def arguments_of(computation: HloComputation, arrays: Sequence[Any]) -> list[Val
             )
         checked.append(dense)
     supply = iter(checked)
-    return [_nest(parameter.shape, supply) for parameter in computation.parameters]
+    return [nested(parameter.shape, supply) for parameter in computation.parameters]
 
 
-def _nest(shape: AnyShape, supply: Any) -> Value:
+def array_leaves(shape: AnyShape) -> list[Shape]:
+    """The arrays of a shape in order; tokens hold nothing and are left out."""
+    return [leaf for leaf in shape.leaves() if leaf.dtype.kind is not Kind.TOKEN]
+
+
+def nested(shape: AnyShape, supply: Iterator[Array]) -> Value:
+    """The value of a shape from the next arrays of `supply`, one a leaf."""
     if isinstance(shape, TupleShape):
-        return tuple(_nest(element, supply) for element in shape.elements)
-    array: Array = next(supply)
-    return array
+        return tuple(nested(element, supply) for element in shape.elements)
+    if shape.dtype.kind is Kind.TOKEN:
+        return TOKEN
+    return next(supply)
 
 
-def evaluate(module: HloModule, *arrays: Any, trace: Trace | None = None) -> list[Array]:
+def evaluate(module: HloModule, *arrays: Any, trace: Trace | None = None, step_limit: int = STEP_LIMIT) -> list[Array]:
     """What `module` computes, by definition.
 
     Takes one array a leaf of the entry's parameters, in order, each with the HLO dtype and dims (logical order
-    whatever the layout).  Gives one array a leaf of the result.  An output that holds one value repeated may be a
-    read-only view with zero strides.  `trace(instruction, value)` sees every value.
+    whatever the layout).  Gives one array a leaf of the result.  Tokens are left out of both.  An output that holds one
+    value repeated may be a read-only view with zero strides.  `trace(instruction, value)` sees every value.
 
-    ArgumentMismatch for arrays that don't fit; UnsupportedHlo, naming the op, for one without a rule.
+    ArgumentMismatch for arrays that don't fit; UnsupportedHlo, naming the op, for one without a rule; StepLimit after
+    `step_limit` instructions (a loop's count each time it goes round).
     """
-    return evaluate_computation(module.entry, *arrays, trace=trace)
+    return evaluate_computation(module.entry, *arrays, trace=trace, step_limit=step_limit)
 
 
-def evaluate_computation(computation: HloComputation, *arrays: Any, trace: Trace | None = None) -> list[Array]:
+def evaluate_computation(
+    computation: HloComputation, *arrays: Any, trace: Trace | None = None, step_limit: int = STEP_LIMIT
+) -> list[Array]:
     """As `evaluate`, for one computation."""
     arguments = arguments_of(computation, arrays)
     with np.errstate(all="ignore"):
-        result = Interpreter(trace).run(computation, arguments)
+        result = Interpreter(trace, step_limit).run(computation, arguments)
         return owned(
-            leaves(result),
+            array_values(result, computation.root.shape),
             [leaf for argument in arguments for leaf in leaves(argument)],
         )
+
+
+def array_values(value: Value, shape: AnyShape) -> list[Array]:
+    """The arrays of a value of `shape`, in order; tokens are left out."""
+    pairs = zip(leaves(value), shape.leaves(), strict=True)
+    return [array for array, leaf in pairs if leaf.dtype.kind is not Kind.TOKEN]
 
 
 def owned(results: Any, arguments: Sequence[Array]) -> list[Array]:

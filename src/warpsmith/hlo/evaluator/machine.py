@@ -12,12 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from warpsmith.errors import InvalidHlo
+from warpsmith.errors import InvalidHlo, StepLimit
 from warpsmith.hlo.evaluator.plan import CHUNK, Group, Plan, Step, chunks, make_plan
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import Shape
 
-__all__ = ["Domain", "Machine"]
+__all__ = ["STEP_LIMIT", "Domain", "Machine"]
+
+STEP_LIMIT = 50_000_000
+"""How many instructions an evaluation may take before it is given up as endless, unless the caller says otherwise."""
 
 V = TypeVar("V")
 Index = tuple[slice, ...]
@@ -54,9 +57,11 @@ class Machine(ABC, Generic[V]):
         self,
         domain: Domain[V],
         trace: Callable[[HloInstruction, V], None] | None = None,
+        step_limit: int = STEP_LIMIT,
     ) -> None:
         self._domain = domain
         self._trace = trace
+        self._limit = self._left = step_limit
         self._plans: dict[HloComputation, Plan] = {}
         self._kernels: dict[HloInstruction, Callable[[Sequence[V]], V]] = {}
 
@@ -69,8 +74,15 @@ class Machine(ABC, Generic[V]):
         """Whether an instruction of array shape works element by element."""
 
     def run(self, computation: HloComputation, arguments: Sequence[V]) -> V:
-        """The root's value; InvalidHlo when the number of arguments is wrong."""
+        """The root's value; InvalidHlo when the number of arguments is wrong, StepLimit after too many instructions."""
         plan = self._plan(computation)
+        self._left -= len(plan.items)
+        if self._left < 0:
+            raise StepLimit(
+                f"the evaluation took more than {self._limit} instructions, the last ones in '{computation.name}'",
+                span=computation.span,
+                help="a while loop may never end; if it does, allow more steps",
+            )
         if len(arguments) != len(plan.parameters):
             raise InvalidHlo(
                 f"'{computation.name}' has {len(plan.parameters)} parameters and was given {len(arguments)} values"

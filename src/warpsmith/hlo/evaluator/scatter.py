@@ -19,7 +19,7 @@ from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Value, arrays_
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 
-__all__ = ["SCATTER", "destinations"]
+__all__ = ["SCATTER", "destinations", "rounds"]
 
 
 def destinations(instruction: HloInstruction, indices: Array) -> tuple[Array, Array, list[int]]:
@@ -71,7 +71,7 @@ def destinations(instruction: HloInstruction, indices: Array) -> tuple[Array, Ar
     return kept, places, order
 
 
-def _rounds(places: Array) -> list[Array]:
+def rounds(places: Array) -> list[Array]:
     """Positions into `places`, split so that no part has a place twice and repeated places keep their order."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
@@ -99,7 +99,7 @@ def _scatter(caller: Caller, instruction: HloInstruction) -> Kernel:
         results = [np.array(operand, order="C") for operand in operands]
         flats = [result.reshape(-1) for result in results]
         if overwrites:
-            last = _rounds(places)  # numpy leaves open which of several writes wins
+            last = rounds(places)  # numpy leaves open which of several writes wins
             for part in last:
                 flats[0][places[part]] = items[0][part]
         elif adds_integers:
@@ -107,7 +107,7 @@ def _scatter(caller: Caller, instruction: HloInstruction) -> Kernel:
             np.add.at(numbers, places, load(items[0], dtype))
             flats[0][...] = store(numbers, dtype)
         else:
-            for part in _rounds(places):
+            for part in rounds(places):
                 target = places[part]
                 combined = caller.run_lanes(combiner, [*[f[target] for f in flats], *[i[part] for i in items]])
                 for flat, new in zip(flats, combined, strict=True):

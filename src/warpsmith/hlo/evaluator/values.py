@@ -18,6 +18,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 __all__ = [
+    "TOKEN",
     "Array",
     "Caller",
     "Kernel",
@@ -33,6 +34,9 @@ __all__ = [
 
 Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = Array | tuple["Value", ...]
+TOKEN: Array = np.zeros(0, np.bool_)
+"""The value of every token: it holds nothing."""
+
 Kernel: TypeAlias = Callable[[Sequence[Value]], Value]
 """Operand values in, the result's value out; made once for an instruction, run as often as it is."""
 
