@@ -1,0 +1,393 @@
+"""The machine: all threads of a batch of blocks, in lockstep, through the basic blocks of a decoded function.
+
+A branch that parts the threads runs one side and then the other, each under its mask, and joins them at the branch's
+post-dominator; a loop runs until its last thread has left.  A mask of None means every thread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+
+from warpsmith.errors import SimulationError
+from warpsmith.simt.ptx_flow import END
+from warpsmith.simt.ptx_memory import Memory, MemoryFault
+from warpsmith.simt.ptx_module import TYPE_BITS as BITS
+from warpsmith.simt.ptx_module import Function, Instruction, PtxModule, Register, Symbol
+from warpsmith.simt.ptx_round import Array
+from warpsmith.simt.ptx_values import UNSIGNED, choose
+from warpsmith.simt.ptx_warp import Warps
+
+__all__ = ["Batch", "Code", "Counts", "DecodedBlock", "Frame", "Launch", "Mask", "Step", "run", "uniform_params"]
+
+Mask = Array | None
+DEEPEST_CALL = 64
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the machine notes while it runs."""
+
+    findings: list[str] = field(default_factory=list[str])
+    barriers: int = 0
+    divergent_branches: int = 0
+    seen: set[str] = field(default_factory=set[str])
+
+    def find(self, text: str) -> None:
+        """Note something that isn't wrong for sure, once."""
+        if text not in self.seen:
+            self.seen.add(text)
+            self.findings.append(text)
+
+
+@dataclass(slots=True)
+class Launch:
+    """What all batches share."""
+
+    module: PtxModule
+    memory: Memory
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    counts: Counts
+    codes: dict[str, Code]
+    most_blocks: int
+
+    @property
+    def per_block(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+class Batch:
+    """Some consecutive blocks of the grid."""
+
+    def __init__(self, launch: Launch, first: int, count: int) -> None:
+        self.launch = launch
+        self.memory = launch.memory
+        self.first = first
+        self.count = count
+        self.per_block = launch.per_block
+        self.threads = count * self.per_block
+        self.finished: Array | None = None
+        self.executed = 0
+        self.depth = 0
+
+    @cached_property
+    def warps(self) -> Warps:
+        return Warps(self.count, self.per_block)
+
+    @cached_property
+    def specials(self) -> dict[str, Array]:
+        return {}
+
+    def special(self, name: str) -> Array:
+        """A special register's value, an array of one item where all threads agree."""
+        found = self.specials.get(name)
+        if found is None:
+            found = self.specials[name] = self._special(name[1:])
+        return found
+
+    def _special(self, name: str) -> Array:
+        base, _, axis = name.partition(".")
+        launch = self.launch
+        if base in ("tid", "ctaid", "ntid", "nctaid"):
+            return self._index(base, "xyzw".index(axis))
+        lane = self.warps.lane
+        one = np.uint32(1)
+        table: dict[str, Callable[[], Array]] = {
+            "laneid": lambda: lane,
+            "warpid": lambda: (np.arange(self.threads) % self.per_block // 32).astype(np.uint32),
+            "nwarpid": lambda: np.array([-(-self.per_block // 32)], np.uint32),
+            "lanemask_eq": lambda: one << lane,
+            "lanemask_lt": lambda: (one << lane) - one,
+            "lanemask_le": lambda: ((one << lane) - one) | (one << lane),
+            "lanemask_gt": lambda: ~(((one << lane) - one) | (one << lane)),
+            "lanemask_ge": lambda: ~((one << lane) - one),
+            "total_smem_size": lambda: np.array([launch.memory.shared.size], np.uint32),
+            "nsmid": lambda: np.array([1], np.uint32),
+        }
+        if name in table:
+            return table[name]()
+        return np.zeros(1, np.uint64 if name.endswith(("64", "timer")) else np.uint32)
+
+    def _index(self, base: str, axis: int) -> Array:
+        dims = self.launch.block if base.endswith("tid") and "cta" not in base else self.launch.grid
+        extent = dims[axis] if axis < 3 else (1 if base.startswith("n") else 0)
+        if base.startswith("n"):
+            return np.array([extent], np.uint32)
+        if axis == 3 or extent == 1:
+            return np.zeros(1, np.uint32)
+        inner = int(np.prod(dims[:axis], dtype=np.int64))
+        if base == "tid":
+            own = (np.arange(self.per_block, dtype=np.uint32) // np.uint32(inner)) % np.uint32(extent)
+            return np.tile(own, self.count)
+        blocks = np.arange(self.first, self.first + self.count, dtype=np.int64) // inner % extent
+        return np.repeat(blocks.astype(np.uint32), self.per_block if self.count > 1 else 1)
+
+    def who(self, lane: int) -> str:
+        """A thread in words."""
+        block, thread = self.first + lane // self.per_block, lane % self.per_block
+        return f"block {_place(block, self.launch.grid)}, thread {_place(thread, self.launch.block)}"
+
+    def fail(self, instruction: Instruction, cause: str, lane: int | None = None, help: str | None = None) -> NoReturn:
+        """Raise SimulationError at an instruction, with the thread and the source line it came from."""
+        module = self.launch.module
+        where = f"{cause} ({self.who(lane)})" if lane is not None else cause
+        if instruction.source is not None and instruction.source[1]:
+            file = module.files.get(instruction.source[0], "")
+            where += f"; from {file}:{instruction.source[1]}" if file else ""
+        raise SimulationError(where, span=module.span(instruction.text_line), help=help)
+
+    def fault(self, instruction: Instruction, fault: MemoryFault) -> NoReturn:
+        self.fail(instruction, f"{instruction.opcode}: {fault.cause}", fault.lane)
+
+    def finish(self, mask: Mask) -> None:
+        """These threads have ended."""
+        if mask is None:
+            self.finished = np.ones(self.threads, np.bool_)
+        else:
+            self.finished = mask.copy() if self.finished is None else self.finished | mask
+
+    def barrier(self, instruction: Instruction, mask: Mask) -> None:
+        """All threads of a block that haven't ended must be here, or none."""
+        self.launch.counts.barriers += 1
+        if mask is None:
+            return
+        waiting = ~mask if self.finished is None else ~mask & ~self.finished
+        shape = (self.count, self.per_block)
+        here, away = mask.reshape(shape).sum(axis=1), waiting.reshape(shape).sum(axis=1)
+        torn = np.flatnonzero((here > 0) & (away > 0))
+        if torn.size:
+            block = int(torn[0])
+            lane = block * self.per_block + int(np.flatnonzero(waiting.reshape(shape)[block])[0])
+            self.fail(
+                instruction,
+                f"{int(here[block])} threads of a block wait here, {int(away[block])} are elsewhere; one of these is",
+                lane,
+                "a barrier in a branch hangs unless all threads of the block take the branch",
+            )
+
+
+def _place(index: int, dims: tuple[int, int, int]) -> str:
+    x, y, z = index % dims[0], index // dims[0] % dims[1], index // (dims[0] * dims[1])
+    return str(x) if dims[1] == dims[2] == 1 else f"({x}, {y}, {z})"
+
+
+class Frame:
+    """The registers of one call, and its parameters as bytes (a row a thread, or one row for all)."""
+
+    __slots__ = ("batch", "carry", "code", "params", "regs")
+
+    def __init__(self, batch: Batch, code: Code, params: dict[str, Array]) -> None:
+        self.batch = batch
+        self.code = code
+        self.regs: list[Array | None] = [None] * len(code.function.registers)
+        self.params = params
+        self.carry: Array = np.zeros(1, np.bool_)
+
+    def undefined(self, slot: int) -> Array:
+        """A register that nothing was written to: zero, and a finding."""
+        register = self.code.function.registers[slot]
+        self.batch.launch.counts.find(f"{register.name} of '{self.code.function.name}' is read before it's written")
+        value = np.zeros(1, UNSIGNED[BITS[register.type]])
+        self.regs[slot] = value
+        return value
+
+    def write(self, slot: int, value: Array, mask: Mask) -> None:
+        """Bits of the register's width, one item or one a thread, where the mask holds."""
+        if mask is None:
+            self.regs[slot] = value
+            return
+        old = self.regs[slot]
+        self.regs[slot] = choose(mask, value, np.zeros(1, value.dtype) if old is None else old)
+
+    def write_lanes(self, slot: int, value: Array, lanes: Array) -> None:
+        """Bits for some lanes, one item a lane."""
+        old = self.regs[slot]
+        if old is None:
+            new = np.zeros(self.batch.threads, value.dtype)
+        else:
+            new = np.broadcast_to(old, (self.batch.threads,)).copy()
+        new[lanes] = value
+        self.regs[slot] = new
+
+    def predicate(self, register: Register, negated: bool) -> Array:
+        value = self.regs[register.slot]
+        if value is None:
+            value = self.undefined(register.slot)
+        return ~value if negated else value
+
+
+Step = Callable[[Frame, Mask], None]
+
+
+@dataclass(slots=True)
+class DecodedBlock:
+    """A basic block ready to run: each step with the registers that nobody reads after it."""
+
+    steps: list[tuple[Step, tuple[int, ...]]]
+    leave: Instruction | None
+    next: int
+    targets: tuple[int, ...]
+    join: int
+    classes: Counter[str]
+    accesses: Counter[tuple[str, str, int]]
+    approximate: dict[str, str]
+    executed: int = 0
+    warps: int = 0
+
+
+@dataclass(slots=True)
+class Code:
+    """A decoded function."""
+
+    function: Function
+    blocks: list[DecodedBlock]
+
+
+def run(frame: Frame, mask: Mask) -> None:
+    """Run a function until all its threads have returned."""
+    batch, code = frame.batch, frame.code
+    kernel = code.function.kernel
+    here: list[tuple[int, int, Mask]] = [(0, END, mask)]
+    while here:
+        number, join, mask = here.pop()
+        while number not in (join, END):
+            block = code.blocks[number]
+            _count(batch, block, mask)
+            regs = frame.regs
+            for step, dead in block.steps:
+                step(frame, mask)
+                for slot in dead:
+                    regs[slot] = None
+            leave = block.leave
+            if leave is None:
+                number = block.next
+                continue
+            if leave.parts[0] == "call":
+                _call(frame, leave, mask)
+                number = block.next
+                continue
+            parts = _part(frame, block, leave, mask)
+            if len(parts) == 1:
+                target, rest = parts[0]
+                if target == END and kernel:
+                    batch.finish(rest)
+                number = target
+                continue
+            batch.launch.counts.divergent_branches += 1
+            if block.join not in (join, END):
+                here.append((block.join, join, mask))
+            for target, some in reversed(parts):
+                if target == END and kernel:
+                    batch.finish(some)
+                elif target != block.join:
+                    here.append((target, block.join, some))
+            break
+
+
+def _count(batch: Batch, block: DecodedBlock, mask: Mask) -> None:
+    batch.executed += 1
+    if batch.executed > batch.launch.most_blocks:
+        steps = block.leave
+        module = batch.launch.module
+        span = module.span(steps.text_line) if steps is not None else None
+        raise SimulationError(
+            f"the kernel ran {batch.executed - 1} basic blocks and hasn't ended",
+            span=span,
+            help="a loop may never end, or wait for a block that runs later; raise `most_blocks` if it's only long",
+        )
+    if mask is None:
+        block.executed += batch.threads
+        block.warps += batch.warps.rows * batch.count
+    else:
+        block.executed += int(np.count_nonzero(mask))
+        block.warps += batch.warps.count(mask)
+
+
+def _part(frame: Frame, block: DecodedBlock, leave: Instruction, mask: Mask) -> list[tuple[int, Mask]]:
+    """Where the threads go from a block's end: (block, mask) for each place that some go to."""
+    if leave.parts[0] == "brx":
+        return _indexed(frame, block, leave, mask)
+    target = block.targets[0]
+    if leave.predicate is None:
+        return [(target, mask)]
+    taken = frame.predicate(leave.predicate, leave.negated)
+    if taken.shape[0] == 1:
+        return [(target if taken[0] else block.next, mask)]
+    yes = taken if mask is None else taken & mask
+    if not yes.any():
+        return [(block.next, mask)]
+    no = ~taken if mask is None else mask & ~taken
+    if not no.any():
+        return [(target, mask)]
+    return [(target, yes), (block.next, no)]
+
+
+def _indexed(frame: Frame, block: DecodedBlock, leave: Instruction, mask: Mask) -> list[tuple[int, Mask]]:
+    register = leave.operands[0]
+    assert isinstance(register, Register)
+    value = frame.regs[register.slot]
+    index = frame.undefined(register.slot) if value is None else value
+    everyone = np.ones(frame.batch.threads, np.bool_) if mask is None else mask
+    found: list[tuple[int, Mask]] = []
+    left = everyone.copy()
+    for i, target in enumerate(block.targets):
+        some = everyone & (index == i)
+        if some.any():
+            found.append((target, mask if bool((some == everyone).all()) else some))
+            left &= ~some
+    if left.any():
+        frame.batch.fail(leave, "the index is past the table of targets", int(np.flatnonzero(left)[0]))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------- calls
+def _call(frame: Frame, leave: Instruction, mask: Mask) -> None:
+    batch = frame.batch
+    if leave.predicate is not None:
+        taken = frame.predicate(leave.predicate, leave.negated) & (np.ones(1, np.bool_) if mask is None else mask)
+        if not taken.any():
+            return
+        mask = np.broadcast_to(taken, (batch.threads,)) if not taken.all() else mask
+    place = next((i for i, each in enumerate(leave.operands) if isinstance(each, Symbol)), -1)
+    if place < 0:
+        batch.fail(leave, "a call through a register isn't simulated")
+    name = leave.operands[place]
+    assert isinstance(name, Symbol)
+    code = batch.launch.codes.get(name.name)
+    if code is None:
+        batch.fail(leave, f"'{name.name}' has no body")
+    results = leave.arguments[0] if place > 0 else ()
+    arguments = leave.arguments[1 if place > 0 else 0] if len(leave.arguments) > (place > 0) else ()
+    parameters = code.function.parameters
+    if len(arguments) != len(parameters) or len(results) != len(code.function.results):
+        batch.fail(leave, f"'{name.name}' takes {len(parameters)} arguments, {len(arguments)} are given")
+    params: dict[str, Array] = {}
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        params[parameter.name] = _argument(frame, leave, argument.name if isinstance(argument, Symbol) else "")
+    batch.depth += 1
+    if batch.depth > DEEPEST_CALL:
+        batch.fail(leave, f"calls are more than {DEEPEST_CALL} deep")
+    callee = Frame(batch, code, params)
+    run(callee, mask)
+    batch.depth -= 1
+    for result, variable in zip(results, code.function.results, strict=True):
+        if isinstance(result, Symbol) and variable.name in callee.params:
+            frame.params[result.name] = callee.params[variable.name]
+
+
+def _argument(frame: Frame, leave: Instruction, name: str) -> Array:
+    found = frame.params.get(name)
+    if found is None:
+        frame.batch.fail(leave, f"argument '{name}' was never stored")
+    return found
+
+
+def uniform_params(values: Mapping[str, bytes]) -> dict[str, Array]:
+    """A kernel's parameters: one row for all threads."""
+    return {name: np.frombuffer(data, np.uint8).reshape(1, -1).copy() for name, data in values.items()}
