@@ -52,7 +52,6 @@ class Case:
     indices: tuple[tuple[int, int], ...] = ()
     device: str = "sm_90"
     large: bool = False
-    cpu: bool = True
 
     def module(self) -> HloModule:
         return parse_hlo(self.text)
@@ -117,10 +116,9 @@ def _elementwise() -> dict[str, Case]:
                 for e, m in ((5, 10), (8, 7), (4, 3), (5, 0))
             ],
         )
-        if t != "f64":
-            cases[f"{t} exponential"] = _rows("3,111", (t,), [(t, f"{op}(p0)") for op in _EXPONENTIAL])
-            cases[f"{t} circular"] = _rows("333", (t,), [(t, f"{op}(p0)") for op in _CIRCULAR])
-            cases[f"{t} binary"] = _rows("333", (t, t), [(t, "power(p0, p1)"), (t, "atan2(p0, p1)")])
+        cases[f"{t} exponential"] = _rows("3,111", (t,), [(t, f"{op}(p0)") for op in _EXPONENTIAL])
+        cases[f"{t} circular"] = _rows("333", (t,), [(t, f"{op}(p0)") for op in _CIRCULAR])
+        cases[f"{t} binary"] = _rows("333", (t, t), [(t, "power(p0, p1)"), (t, "atan2(p0, p1)")])
     for t in ("f8e4m3fn", "f8e5m2"):
         rows = [(t, f"{op}(p0)") for op in ("abs", "negate", "sign", "sqrt", "tanh")]
         rows += [(t, f"{op}(p0, p1)") for op in ("add", "multiply", "divide", "maximum")] + _compare()
@@ -137,7 +135,11 @@ def _elementwise() -> dict[str, Case]:
     logic += [("pred", "not(p0)"), ("pred", "select(p2, p0, p1)"), ("pred", "clamp(p0, p1, p2)"), *_compare()]
     cases["pred elementwise"] = _rows("5,27", ("pred", "pred", "pred"), logic)
     exact = ("add", "subtract", "multiply", "divide")
-    rows = [("c64", f"{op}(p0, p1)") for op in exact] + [("c64", "negate(p0)"), ("f32", "real(p0)"), ("f32", "imag(p0)")]
+    rows = [("c64", f"{op}(p0, p1)") for op in exact] + [
+        ("c64", "negate(p0)"),
+        ("f32", "real(p0)"),
+        ("f32", "imag(p0)"),
+    ]
     rows += [("pred", f"compare(p0, p1), direction={d}") for d in ("EQ", "NE")] + [("f32", "abs(p0)")]
     cases["c64 elementwise"] = _rows("3,50", ("c64", "c64"), rows)
     rows = [("c128", f"{op}(p0, p1)") for op in exact[:3]] + [("f64", "real(p0)"), ("f64", "imag(p0)")]
@@ -240,9 +242,9 @@ MOVES: Mapping[str, str] = {
     "dims of one": """x = f32[1,5,1,7,1] parameter(0)
         y = f32[5,7] reshape(x)
         n = f32[5,7] negate(y)
-        ROOT r = f32[1,7,5,1] transpose(f), dimensions={0,2,1,3}""".replace(
-        "transpose(f)", "transpose(g)"
-    ).replace("ROOT r", "g = f32[1,5,7,1] reshape(n)\n ROOT r"),
+        ROOT r = f32[1,7,5,1] transpose(f), dimensions={0,2,1,3}""".replace("transpose(f)", "transpose(g)").replace(
+        "ROOT r", "g = f32[1,5,7,1] reshape(n)\n ROOT r"
+    ),
     "one element": "x = u32[1,1] parameter(0)\n ROOT r = u32[1,1] not(x)",
     "sub-byte in": "x = s8[7] parameter(0)\n w = s32[7] convert(x)\n ROOT r = s32[7] multiply(w, w)",
 }
@@ -313,22 +315,26 @@ SUMS: Mapping[str, str] = {
         ROOT r = f32[5,7] reduce-window(x, z), window={size=3x2 stride=2x1 pad=1_1x0_0}, to_apply=add_f32""",
     "reduce-window dilated": """x = f32[9] parameter(0)
         z = f32[] constant(-inf)
-        ROOT r = f32[8] reduce-window(x, z), window={size=3 stride=2 pad=1_2 lhs_dilate=2 rhs_dilate=2}, to_apply=max_f32""",
+        ROOT r = f32[8] reduce-window(x, z), window={size=3 stride=2 pad=1_2 lhs_dilate=2 rhs_dilate=2},
+          to_apply=max_f32""",
     "dot": """x = f32[5,9] parameter(0)
         y = f32[9,40] parameter(1)
         ROOT r = f32[5,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}""",
     "dot bf16 batched": """x = bf16[3,5,9] parameter(0)
         y = bf16[3,9,4] parameter(1)
-        ROOT r = f32[3,5,4] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}""",
+        ROOT r = f32[3,5,4] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},
+          rhs_contracting_dims={1}""",
     "dot s8": """x = s8[5,9] parameter(0)
         y = s8[9,4] parameter(1)
         ROOT r = s32[5,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}""",
     "convolution": """x = f32[2,5,6,4] parameter(0)
         y = f32[3,2,4,3] parameter(1)
-        ROOT r = f32[2,3,5,3] convolution(x, y), window={size=3x2 stride=2x1 pad=1_1x0_0}, dim_labels=b01f_01io->b01f""",
+        ROOT r = f32[2,3,5,3] convolution(x, y), window={size=3x2 stride=2x1 pad=1_1x0_0},
+          dim_labels=b01f_01io->b01f""",
     "convolution grouped": """x = f32[2,5,4] parameter(0)
         y = f32[3,2,6] parameter(1)
-        ROOT r = f32[2,9,6] convolution(x, y), window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f, feature_group_count=2""",
+        ROOT r = f32[2,9,6] convolution(x, y), window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1},
+          dim_labels=b0f_0io->b0f, feature_group_count=2""",
 }
 
 SHARED: Mapping[str, str] = {
@@ -348,7 +354,9 @@ SHARED: Mapping[str, str] = {
         d = f32[9,50] multiply(b, c)
         ROOT r = f32[9,50] add(d, a)""",
     "many diamonds": "x = f32[77] parameter(0)\n"
-    + "\n".join(f"v{i} = f32[77] add({'x' if not i else f'v{i - 1}'}, {'x' if not i else f'v{i - 1}'})" for i in range(20))
+    + "\n".join(
+        f"v{i} = f32[77] add({'x' if not i else f'v{i - 1}'}, {'x' if not i else f'v{i - 1}'})" for i in range(20)
+    )
     + "\n ROOT r = f32[77] negate(v19)",
     "two outputs": """x = f32[9,50] parameter(0)
         y = f32[9,50] parameter(1)
@@ -475,21 +483,24 @@ INDEXED: tuple[tuple[str, str, tuple[tuple[int, int], ...]], ...] = (
         "gather rows",
         """x = f32[20,30] parameter(0)
         i = s32[7] parameter(1)
-        ROOT r = f32[7,30] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,30}""",
+        ROOT r = f32[7,30] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},
+          index_vector_dim=1, slice_sizes={1,30}""",
         ((1, 20),),
     ),
     (
         "gather pairs",
         """x = s8[20,30] parameter(0)
         i = s64[4,5,2] parameter(1)
-        ROOT r = s8[4,5,3] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0,1}, index_vector_dim=2, slice_sizes={1,3}""",
+        ROOT r = s8[4,5,3] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0,1},
+          index_vector_dim=2, slice_sizes={1,3}""",
         ((1, 25),),
     ),
     (
         "gather u8 indices",
         """x = f16[300] parameter(0)
         i = u8[40] parameter(1)
-        g = f16[40,1] gather(x, i), offset_dims={1}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+        g = f16[40,1] gather(x, i), offset_dims={1}, collapsed_slice_dims={}, start_index_map={0},
+          index_vector_dim=1, slice_sizes={1}
         ROOT r = f16[40] reshape(g)""",
         ((1, 300),),
     ),
@@ -497,10 +508,16 @@ INDEXED: tuple[tuple[str, str, tuple[tuple[int, int], ...]], ...] = (
 
 # Large enough for unrolled code: 58 SMs of 1536 threads are 89,088.
 LARGE: Mapping[str, tuple[str, str]] = {
-    "large f32": ("l4", "x = f32[300,300] parameter(0)\n y = f32[300,300] parameter(1)\n ROOT r = f32[300,300] multiply(x, y)"),
+    "large f32": (
+        "l4",
+        "x = f32[300,300] parameter(0)\n y = f32[300,300] parameter(1)\n ROOT r = f32[300,300] multiply(x, y)",
+    ),
     "large bf16, odd rows": ("l4", "x = bf16[90001] parameter(0)\n ROOT r = bf16[90001] multiply(x, x)"),
     "large pairs": ("l4", "x = f32[45001,2] parameter(0)\n ROOT r = f32[45001,2] negate(x)"),
-    "large s8": ("l4", "x = s8[128,1024] parameter(0)\n y = s8[128,1024] parameter(1)\n ROOT r = s8[128,1024] add(x, y)"),
+    "large s8": (
+        "l4",
+        "x = s8[128,1024] parameter(0)\n y = s8[128,1024] parameter(1)\n ROOT r = s8[128,1024] add(x, y)",
+    ),
     "large f64": ("l4", "x = f64[100,900] parameter(0)\n ROOT r = f64[100,900] add(x, x)"),
     "large transpose": (
         "l4",
@@ -540,7 +557,10 @@ LARGE: Mapping[str, tuple[str, str]] = {
         "sm_100",
         "x = f16[296,1024] parameter(0)\n y = f16[296,1024] parameter(1)\n ROOT r = f16[296,1024] add(x, y)",
     ),
-    "large table": ("l4", "x = bf16[70001] parameter(0)\n t = bf16[70001] tanh(x)\n ROOT r = bf16[70001] multiply(t, x)"),
+    "large table": (
+        "l4",
+        "x = bf16[70001] parameter(0)\n t = bf16[70001] tanh(x)\n ROOT r = bf16[70001] multiply(t, x)",
+    ),
     "large slice": (
         "l4",
         "x = u16[300,700] parameter(0)\n ROOT r = u16[298,304] slice(x), slice={[1:299],[3:611:2]}",

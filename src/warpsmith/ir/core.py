@@ -167,6 +167,14 @@ class Operation:
         return self.results[0]
 
     @property
+    def is_unused(self) -> bool:
+        """Whether no result has a user."""
+        results = self.results
+        if len(results) == 1:  # nearly always, and a generator would take three times as long
+            return not results[0].users
+        return all(not result.users for result in results)
+
+    @property
     def parent(self) -> Operation | None:
         """The op whose region holds this one."""
         block = self.block

@@ -55,12 +55,14 @@ def _own_effects(op: Operation) -> tuple[Effect, ...]:
 
 def effects_of(op: Operation) -> frozenset[Effect]:
     """All effects of an op and, when they count (`Trait.RECURSIVE`), of the ops in its regions."""
-    if not op.row.has(Trait.RECURSIVE):
-        own = _own_effects(op)
+    row = op.row
+    if not row.traits & Trait.RECURSIVE:
+        own = _own_effects(op) if row.effects else ()
         return frozenset(own) if own else _NO_EFFECTS
     found: set[Effect] = set()
     for inner in op.walk():
-        found.update(_own_effects(inner))
+        if inner.row.effects:
+            found.update(_own_effects(inner))
     return frozenset(found)
 
 

@@ -139,12 +139,22 @@ CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 ARITH_CMPF = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
 LLVM_FCMP = tuple("_false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno _true".split())
 
+# MLIR's numbering of what memref.atomic_rmw and llvm.atomicrmw do, and of memory orderings.
+ATOMIC_KINDS = tuple(
+    "addf addi assign maximumf maxs maxu minimumf mins minu mulf muli ori andi maxnumf minnumf xori".split()
+)
+LLVM_ATOMICS = tuple("xchg add sub _and nand _or _xor max min umax umin fadd fsub fmax fmin".split())
+LLVM_ORDERINGS = tuple("not_atomic unordered monotonic consume acquire release acq_rel seq_cst".split())
+
 KINDS: dict[str, Kind] = {
     "flags": Kind(print_flags, parse_flags),
     "cmpi": enumeration(CMPI),
     "cmpf": enumeration(ARITH_CMPF),
     "icmp": enumeration(CMPI, quoted=True),
     "fcmp": enumeration(LLVM_FCMP, quoted=True),
+    "atomic_kind": enumeration(ATOMIC_KINDS),
+    "atomic_op": enumeration(LLVM_ATOMICS),
+    "ordering": enumeration(LLVM_ORDERINGS),
     "gpu_dim": _opaque_word("#gpu<dim {}>"),
     "gpu_shuffle": _opaque_word("#gpu<shuffle_mode {}>"),
     "shfl_kind": _opaque_word("#nvvm<shfl_kind {}>"),

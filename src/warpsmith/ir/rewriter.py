@@ -271,7 +271,7 @@ class Rewriter:
         if op.row.name == "arith.constant":
             self._visit_constant(op)
             return
-        if _unused(op) and is_removable(op):
+        if op.is_unused and is_removable(op):
             self.erase(op)
             return
         if traits & Trait.COMMUTATIVE and len(op.operands) == 2:
@@ -323,10 +323,6 @@ class _Inbox(list[Operation]):
 def _location(block: Block) -> Location:
     parent = block.parent_op
     return parent.location if parent is not None else UNKNOWN
-
-
-def _unused(op: Operation) -> bool:
-    return all(not result.users for result in op.results)
 
 
 def _is_constant(value: Value) -> bool:

@@ -221,6 +221,9 @@ FORMS: dict[str, Form] = {
     "from_elements": described(" $0*{} : type(r0)", "0=elem(r0)"),
     "memref_load": described(" $memref[$indices*]{} : type(memref)", "indices=index result=elem(memref)"),
     "memref_store": described(" $value, $memref[$indices*]{} : type(memref)", "value=elem(memref) indices=index"),
+    "memref_atomic_rmw": described(
+        " <atomic_kind:kind> $value, $memref[$indices*]{} : (type(value), type(memref)) -> type(r0)", "indices=index"
+    ),
     "memref_alloc": described("($dynamicSizes*){} : type(r0)", "dynamicSizes=index"),
     "memref_get_global": described(" <sym:name>{} : type(r0)"),
     "memref_global": Form(func.print_memref_global, func.parse_memref_global),
@@ -258,6 +261,10 @@ FORMS: dict[str, Form] = {
     "xla_loop": Form(xla.print_xla_loop, xla.parse_xla_loop),
     "apply_indexing": Form(xla.print_apply_indexing, xla.parse_apply_indexing),
     "atomic_rmw": Form(xla.print_atomic_rmw, xla.parse_atomic_rmw),
+    "compare_exchange": described(
+        " $memref[$indices*], $expected, $new{} : type(memref)",
+        "indices=index expected=elem(memref) new=elem(memref) r0=elem(memref) r1=i1",
+    ),
     "allocate_shared": described("{} : type(r0)"),
     "sync_threads": Form(func.print_yield, func.parse_sync),
     "predicated_insert": described(
@@ -282,6 +289,8 @@ FORMS: dict[str, Form] = {
     "llvm_gep": Form(llvm.print_gep, llvm.parse_gep),
     "llvm_load": described(" $addr<unit:invariant?>{} : type(addr) -> type(r0)"),
     "llvm_store": described(" $value, $addr{} : type(value), type(addr)"),
+    "llvm_atomicrmw": described(" <atomic_op:bin_op> $ptr, $val <ordering:ordering>{} : type(ptr), type(val)", "res=val"),
+    "llvm_cmpxchg": Form(llvm.print_cmpxchg, llvm.parse_cmpxchg),
     "llvm_extractelement": described(" $vector[$position : type(position)]{} : type(vector)", "res=elem(vector)"),
     "llvm_insertelement": described(
         " $value, $vector[$position : type(position)]{} : type(vector)", "value=elem(vector) res=vector"

@@ -13,8 +13,9 @@ from warpsmith.ir.attribute_text import symbol_text
 from warpsmith.ir.attributes import Attribute
 from warpsmith.ir.core import Operation, OpRow, Region, Value
 from warpsmith.ir.format import Unprintable
+from warpsmith.ir.format_kinds import KINDS
 from warpsmith.ir.syntax_func import entry_arguments, print_signature, put_dicts, read_arguments
-from warpsmith.ir.types import Type
+from warpsmith.ir.types import I1, Type, llvm_struct
 
 if TYPE_CHECKING:
     from warpsmith.ir.parser import Parser
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 DYNAMIC = -(1 << 31)
 """Stands in `rawConstantIndices` for an index that is an operand."""
 
+_ORDERINGS = ("success_ordering", "failure_ordering")
 _LINKAGES = (
     "private internal available_externally linkonce weak common appending extern_weak linkonce_odr weak_odr external"
 ).split()
@@ -221,6 +223,32 @@ def _read_part(p: Parser) -> tuple[at.DenseArrayAttr, dict[str, Attribute], Type
     if part is None:
         raise p.error(f"{type} has no part at {list(position.values)}", start)
     return position, attributes, type, part
+
+
+def print_cmpxchg(p: Printer, op: Operation) -> None:
+    """` %p, %expected, %new monotonic monotonic : !llvm.ptr, i32`; the result is a struct of the value and an i1."""
+    pointer, expected, value = op.operands
+    orderings = [KINDS["ordering"].print(op.attributes[name], op.row) for name in _ORDERINGS]
+    if expected.type is not value.type or op.results[0].type is not llvm_struct((value.type, I1)) or None in orderings:
+        raise Unprintable
+    p.write(f" {p.operands(op.operands)} {' '.join(map(str, orderings))}")
+    p.attributes(op, _ORDERINGS)
+    p.write(f" : {pointer.type}, {value.type}")
+
+
+def parse_cmpxchg(p: Parser, row: OpRow) -> Operation:
+    refs = [p.operand()]
+    for _ in range(2):
+        p.expect(",", "and the other values")
+        refs.append(p.operand())
+    orderings = {name: KINDS["ordering"].parse(p, row, name) for name in _ORDERINGS}
+    attributes = {**p.optional_dict(), **{name: found for name, found in orderings.items() if found is not None}}
+    p.expect(":", "and the types")
+    pointer = p.type()
+    p.expect(",", "and the values' type")
+    type = p.type()
+    operands = [p.resolve(refs[0], pointer), p.resolve(refs[1], type), p.resolve(refs[2], type)]
+    return Operation(row, operands, [llvm_struct((type, I1))], attributes)
 
 
 def print_extractvalue(p: Printer, op: Operation) -> None:

@@ -21,7 +21,9 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import REGISTRY, Operation, Region, Value, row
 from warpsmith.ir.dialects import func, gpu, vector
+from warpsmith.ir.effects import constant_of
 from warpsmith.ir.types import (
+    BF16,
     I32,
     I64,
     INDEX,
@@ -49,8 +51,11 @@ from warpsmith.ir.types import vector as vector_type
 NAME = "convert-to-llvm"
 CONTRACT = "bit-exact"
 
+# No bf16 arithmetic is left on a CPU, and where the processor has none LLVM goes through f32 even to select or to move.
 _NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
 DYNAMIC_GEP = -(1 << 31)  # stands for "see the operand" in rawConstantIndices
+_SHUFFLES = {"xor": "bfly", "up": "up", "down": "down", "idx": "idx"}
+GEP_INBOUNDS = 3  # the bits of noWrapFlags that MLIR prints as `inbounds`
 
 
 def run(module: Operation) -> None:
@@ -86,7 +91,7 @@ class _Lowering:
         match old:
             case MemRefType():
                 return pointer(old.space)
-            case FloatType() if old.text not in _NATIVE_FLOATS:
+            case FloatType() if old.text not in _NATIVE_FLOATS or (self.on_cpu and old is BF16):
                 return integer(old.width)
             case ComplexType():
                 return llvm_struct((old.element, old.element))
@@ -161,7 +166,8 @@ class _Lowering:
 
     def global_(self, op: Operation) -> None:
         type = op.attributes["type"]
-        assert isinstance(type, at.TypeAttr) and isinstance(type.type, MemRefType)
+        assert isinstance(type, at.TypeAttr)
+        assert isinstance(type.type, MemRefType)
         element = self.storage(type.type)
         attributes: dict[str, at.Attribute] = {
             "sym_name": op.attributes["sym_name"],
@@ -224,17 +230,26 @@ class _Lowering:
             op.attributes["value"] = at.dense(flat.astype(target), type)
 
     def gep(
-        self, b: Builder, base: Value, element: Type, dynamic: tuple[Value, ...], constants: tuple[int, ...]
+        self,
+        b: Builder,
+        base: Value,
+        element: Type,
+        dynamic: tuple[Value, ...],
+        constants: tuple[int, ...],
+        *,
+        inbounds: bool = True,
     ) -> Value:
         attributes: dict[str, at.Attribute] = {
             "elem_type": at.type_attr(element),
             "rawConstantIndices": at.dense_array(constants, I32),
-            "inbounds": at.UNIT,
         }
+        if inbounds:
+            attributes["noWrapFlags"] = at.integer_attr(GEP_INBOUNDS, I32)
         return b.op1("llvm.getelementptr", (base, *dynamic), base.type, attributes)
 
-    def address(self, b: Builder, base: Value, index: Value, element: Type) -> Value:
-        return self.gep(b, base, element, (index,), (DYNAMIC_GEP,))
+    def address(self, b: Builder, base: Value, index: Value, element: Type, *, masked: bool = False) -> Value:
+        """The address of an element; of a masked access it may lie outside the buffer where no lane is active."""
+        return self.gep(b, base, element, (index,), (DYNAMIC_GEP,), inbounds=not masked)
 
     def access_attributes(self, op: Operation, element: Type) -> dict[str, at.Attribute]:
         """Alignment (one element's unless the op claims more) and the flags that LLVM knows."""
@@ -270,7 +285,7 @@ class _Lowering:
         base, index, mask, fallback = op.operands
         b = Builder.before(op)
         element = self.storage(op.result.type)
-        where = self.address(b, base, index, element)
+        where = self.address(b, base, index, element, masked=True)
         attributes = {"alignment": at.integer_attr(max(1, bit_width(element) // 8), I32)}
         value = self._widened(b, fallback, element)
         loaded = b.op1("llvm.intr.masked.load", (where, mask, value), value.type, attributes)
@@ -280,7 +295,7 @@ class _Lowering:
         base, index, mask, value = op.operands
         b = Builder.before(op)
         element = self.storage(value.type)
-        where = self.address(b, base, index, element)
+        where = self.address(b, base, index, element, masked=True)
         attributes = {"alignment": at.integer_attr(max(1, bit_width(element) // 8), I32)}
         b.create("llvm.intr.masked.store", (self._widened(b, value, element), where, mask), (), attributes)
         op.erase()
@@ -295,7 +310,6 @@ class _Lowering:
         attributes: dict[str, at.Attribute] = {
             "elem_type": at.type_attr(element),
             "rawConstantIndices": at.dense_array((DYNAMIC_GEP,), I32),
-            "inbounds": at.UNIT,
         }
         pointers = b.op1("llvm.getelementptr", (start, indices), with_element(lanes, pointer()), attributes)
         value = self._widened(b, fallback, element)
@@ -341,6 +355,22 @@ class _Lowering:
 
     def barrier(self, op: Operation) -> None:
         op.row = REGISTRY["nvvm.barrier0"]
+
+    def warp_shuffle(self, op: Operation) -> None:
+        """All lanes of the warp take part; lanes beyond the last one give a thread its own value."""
+        value, offset, width = op.operands
+        size = constant_of(width)
+        mode = op.attributes["mode"]
+        if size is None or op.results[1].users or not isinstance(mode, at.OpaqueAttr):
+            raise LoweringError(f"{op.name} over an unknown width, or with its second result in use{_where(op)}")
+        kind = next(k for k in _SHUFFLES if k in mode.text)
+        b = Builder.before(op)
+        # Towards lower lanes the clamp is the first lane, else the last one.
+        everyone, clamp = self._int(b, -1, I32), self._int(b, 0 if kind == "up" else size.value - 1, I32)
+        attributes = {"kind": at.opaque(f"#nvvm<shfl_kind {_SHUFFLES[kind]}>")}
+        new = b.op1("nvvm.shfl.sync", (everyone, value, offset, clamp), value.type, attributes)
+        op.results[0].replace_by(new)
+        op.erase()
 
     def vector_extract(self, op: Operation) -> None:
         b = Builder.before(op)
@@ -460,6 +490,9 @@ class _Lowering:
         extend = "llvm.sext" if op.name == "arith.mulsi_extended" else "llvm.zext"
         narrow = op.results[0].type
         width = bit_width(element_type(narrow))
+        if width == 64 and isinstance(narrow, VectorType):
+            op.replace_by(self._long_product(b, *op.operands, signed=op.name == "arith.mulsi_extended"))
+            return
         wide = with_element(narrow, integer(2 * width))
         lhs, rhs = (b.op1(extend, (v,), wide) for v in op.operands)
         product = b.op1("llvm.mul", (lhs, rhs), wide)
@@ -472,6 +505,30 @@ class _Lowering:
         low = b.op1("llvm.trunc", (product,), narrow)
         high = b.op1("llvm.trunc", (b.op1("llvm.lshr", (product, amount), wide),), narrow)
         op.replace_by((low, high))
+
+    def _long_product(self, b: Builder, x: Value, y: Value, *, signed: bool) -> tuple[Value, Value]:
+        """The halves of 64-bit lanes' products, by 32-bit digits: no lane has 128 bits."""
+        type = x.type
+
+        def number(value: int) -> Value:
+            return b.op1(
+                "llvm.mlir.constant", (), type, {"value": at.splat_or_scalar(at.integer_attr(value, I64), type)}
+            )
+
+        def op(name: str, p: Value, q: Value) -> Value:
+            return b.op1(f"llvm.{name}", (p, q), type)
+
+        digit, half = number((1 << 32) - 1), number(32)
+        (x0, x1), (y0, y1) = ((op("and", v, digit), op("lshr", v, half)) for v in (x, y))
+        middle = op("add", op("mul", x1, y0), op("lshr", op("mul", x0, y0), half))
+        other = op("add", op("mul", x0, y1), op("and", middle, digit))
+        carries = op("add", op("lshr", middle, half), op("lshr", other, half))
+        high = op("add", op("mul", x1, y1), carries)
+        if signed:  # a negative factor was taken as 2^64 more than it is
+            last = number(63)
+            for sign, factor in ((x, y), (y, x)):
+                high = op("sub", high, op("and", op("ashr", sign, last), factor))
+        return op("mul", x, y), high
 
     def absolute_int(self, op: Operation) -> None:
         b = Builder.before(op)
@@ -563,6 +620,7 @@ _TABLE: dict[str, Callable[[_Lowering, Operation], None]] = {
     "gpu.block_dim": _Lowering.gpu_id,
     "gpu.grid_dim": _Lowering.gpu_id,
     "gpu.barrier": _Lowering.barrier,
+    "gpu.shuffle": _Lowering.warp_shuffle,
     "func.call": _Lowering.call,
     "func.return": _Lowering.ret,
     "cf.br": _Lowering.branch,

@@ -12,13 +12,14 @@ nothing was written in between.  Pipeline reference 13.4.
 from __future__ import annotations
 
 from warpsmith.ir.attributes import IndexingMapAttr
-from warpsmith.ir.core import Block, Operation, Region, Trait, Value, fuse_locations
-from warpsmith.ir.effects import is_pure, is_removable, only_reads
+from warpsmith.ir.core import Block, Effect, Operation, Region, Trait, Value, fuse_locations
+from warpsmith.ir.effects import effects_of, is_removable
 
 NAME = "cse"
 CONTRACT = "bit-exact"
 
 _Key = tuple[object, ...]
+_READS = frozenset((Effect.READ,))
 _MAX_REGION_OPS = 32  # region ops larger than this are hardly ever equal and cost a walk a level
 
 
@@ -68,14 +69,15 @@ class _Scope:
             row = op.row
             if row.traits & Trait.TERMINATOR:
                 continue
-            if not any(r.users for r in op.results) and is_removable(op):
+            if op.is_unused and is_removable(op):
                 op.erase()
                 continue
             if op.regions:
                 self.op(op)
             if row.traits & Trait.SYMBOL:
                 continue
-            if is_pure(op):
+            effects = effects_of(op)
+            if not effects:
                 key = _key(op)
                 if key is None:
                     continue
@@ -85,7 +87,7 @@ class _Scope:
                     added.append(key)
                 else:
                     _merge(op, earlier)
-            elif only_reads(op):
+            elif effects == _READS:
                 key = _key(op)
                 if key is not None:
                     earlier = reads.setdefault(key, op)

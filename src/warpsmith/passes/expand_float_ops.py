@@ -3,12 +3,12 @@
     %s = arith.addf %a, %b : bf16   ->   %x = extf %a ; %y = extf %b ; %t = arith.addf %x, %y : f32 ; %s = truncf %t
 
 One rounding to f32 and one to the narrow format equal a single rounding for + - * / sqrt, because f32 has more than
-twice the narrow precision plus two bits.  A chain stays in f32 lanes that hold narrow values, so that nothing is narrowed and
-widened again between two ops.
+twice the narrow precision plus two bits.  A chain stays in f32 lanes that hold narrow values, so that nothing is
+narrowed and widened again between two ops.
 
 On a CPU bf16 is rounded by integers: `r = b + 0x7fff + ((b >> 16) & 1)`, low half cleared.  Measured, that beats the
-AVX512-BF16 instruction, which flushes subnormals and would need a guard.  A NaN needs no care where the value comes from
-widened operands: its low 16 bits are zero, so no carry reaches the exponent.  On a GPU the conversions stay
+AVX512-BF16 instruction, which flushes subnormals and would need a guard.  A NaN needs no care where the value comes
+from widened operands: its low 16 bits are zero, so no carry reaches the exponent.  On a GPU the conversions stay
 (`cvt.rn.bf16.f32`), and sm_90 adds and multiplies bf16 by itself.  Reference: pipeline.md 6.8, 6.9; design, "LLVM".
 """
 
@@ -23,7 +23,7 @@ from warpsmith.ir.dialects import arith, func
 from warpsmith.ir.types import BF16, F16, F32, F64, I16, I32, I64, Type, element_type, with_element
 
 NAME = "expand-float-ops"
-CONTRACT = "bit-exact"
+CONTRACT = "bit-exact, but for functions that are near-exact themselves (numerics/bounds.py)"
 
 _NARROW: tuple[Type, ...] = (BF16, F16)
 _EXACT = {
@@ -72,7 +72,9 @@ class _Expansion:
 
     # -- values in f32 lanes
     def widen(self, b: Builder, value: Value) -> Value:
-        """f32 lanes that hold the value of a narrow one, made where the value is defined so that all its users share them."""
+        """f32 lanes that hold the value of a narrow one, made where the value is defined so that all its users share
+        them.
+        """
         found = self.wide.get(value)
         if found is not None:
             return found
@@ -176,7 +178,9 @@ class _Expansion:
         self.finish(op, b, self.rounded(b, value, target, may_be_nan_payload=True))
 
     def odd_f32(self, b: Builder, value: Value) -> Value:
-        """f64 to f32 by rounding to odd, so that a second rounding to a narrower format is right (Boldo, Melquiond 2008)."""
+        """f64 to f32 by rounding to odd, so that a second rounding to a narrower format is right (Boldo, Melquiond
+        2008).
+        """
         near = arith.cast(b, "truncf", value, F32)
         back = arith.cast(b, "extf", near, F64)
         bits = arith.cast(b, "bitcast", near, I32)
@@ -209,12 +213,13 @@ class _Expansion:
         self.finish(op, b, self.rounded(b, wide, target))
 
     def _sticky(self, b: Builder, value: Value) -> Value:
-        """A 64-bit integer whose low 11 bits are gathered in one, so that its f64 is a rounding to odd of sorts."""
+        """A 64-bit integer whose low 11 bits are gathered in the next, so that it is a double, rounded to odd of sorts.
+        """
         type = value.type
         low = arith.constant(b, 0x7FF, type)
         rest = arith.binary(b, "andi", value, low)
         zero = arith.constant(b, 0, type)
-        mark = arith.select(b, arith.cmpi(b, "ne", rest, zero), arith.constant(b, 0x400, type), zero)
+        mark = arith.select(b, arith.cmpi(b, "ne", rest, zero), arith.constant(b, 0x800, type), zero)
         cleared = arith.binary(b, "ori", arith.binary(b, "andi", value, arith.constant(b, ~0x7FF, type)), mark)
         small = arith.cmpi(
             b,

@@ -34,6 +34,7 @@ NAME = "lower-tensors"
 CONTRACT = "bit-exact"
 
 SHARED = 3  # the address space of a block's shared memory
+GLOBAL_ALIGNMENT = 16  # of every buffer of the module
 
 
 def run(module: Operation) -> None:
@@ -92,6 +93,9 @@ class _Lowering:
             elif op.name == "scf.if":
                 self.if_(op)
             else:
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self.block(inner)
                 handler = self.table.get(op.name)
                 if handler is not None:
                     handler(op)
@@ -200,10 +204,11 @@ class _Lowering:
         Builder.at_start(self.module.body).create("memref.global", (), (), attrs)
         return name
 
-    def _get_global(self, op: Operation, name: str, type: MemRefType) -> None:
+    def _get_global(self, op: Operation, name: str, type: MemRefType) -> Value:
         new = Builder.before(op).create("memref.get_global", (), (type,), {"name": at.symbol(name)})
         new.result.name = op.result.name
         op.replace_by(new.results)
+        return new.result
 
     def constant(self, op: Operation) -> None:
         value = op.attributes["value"]
@@ -214,7 +219,8 @@ class _Lowering:
 
     def allocate_shared(self, op: Operation) -> None:
         type = buffer_type(op.result.type, SHARED)
-        self._get_global(op, self._global("shared", type, {"initial_value": at.UNIT}), type)
+        shared = self._get_global(op, self._global("shared", type, {"initial_value": at.UNIT}), type)
+        self.alignment[shared] = GLOBAL_ALIGNMENT
 
     def sync_threads(self, op: Operation) -> None:
         Builder.before(op).create("gpu.barrier")

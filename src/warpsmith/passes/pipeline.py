@@ -48,14 +48,24 @@ _BUFFERS: tuple[str, ...] = (
     "cse",
     "simplify-arith",
     "simplify-affine",
+    "pack-sub-byte",
     "licm",
     "symbol-dce",
 )
 
-# Blocks and branches, then LLVM's own ops.
-_LLVM: tuple[str, ...] = ("convert-scf-to-cf", "convert-to-llvm")
+# Calls, blocks and branches, then LLVM's own ops.
+_LLVM: tuple[str, ...] = ("library-calls", "convert-scf-to-cf", "convert-to-llvm")
 
-GPU_LOWERING: tuple[str, ...] = (*_BUFFERS, "expand-float-ops", "expand-math", "canonicalize", "cse", *_LLVM)
+GPU_LOWERING: tuple[str, ...] = (
+    *_BUFFERS,
+    "expand-float-ops",
+    "expand-small-floats",
+    "expand-remainder",
+    "expand-math",
+    "canonicalize",
+    "cse",
+    *_LLVM,
+)
 
 # `tabulate` sees ops in their own types, so it comes before they are widened; `expand-math` comes after the loop became
 # vectors, so that each function is expanded once for all lanes.
@@ -66,6 +76,7 @@ CPU_LOWERING: tuple[str, ...] = (
     "tabulate",
     "lower-workgroups",
     "expand-float-ops",
+    "expand-small-floats",
     "canonicalize",
     "cse",
     "vectorize-cpu",

@@ -6,7 +6,8 @@
 
 A loop qualifies when every store in it is contiguous in its induction variable and every op has a lane form.  The
 number of lanes fills a register with the narrowest stored type.  A contiguous load is a vector load; a uniform one is
-loaded once and broadcast; any other is a gather.  A branch on a varying condition runs both sides under masks.  Loops
+loaded once and broadcast; one that runs backwards, or skips
+up to three elements, is vector loads and shuffles; any other is a gather.  A branch on a varying condition runs both sides under masks.  Loops
 inside with uniform bounds run once for all lanes.  There is no scalar tail.
 """
 
@@ -22,25 +23,38 @@ from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import arith, cpu, func, scf
 from warpsmith.ir.dialects import vector as vec
 from warpsmith.ir.effects import is_pure, is_speculatable
-from warpsmith.ir.types import I1, INDEX, Type, VectorType, bit_width, element_type, vector
+from warpsmith.ir.types import I1, INDEX, MemRefType, Type, VectorType, bit_width, element_type, integer, vector
 from warpsmith.passes.affine_lanes import Lanes, known_multiple
 
 NAME = "vectorize-cpu"
 CONTRACT = "bit-exact"
 
 _MAX_REGISTERS = 4  # a value of the widest type may take this many
+_LONG = 64  # ops, from which on a body computes more than it moves: one register then is as fast, and half the code
+_MATH_OPS = 16  # ops that a function of `math` stands for
 _NARROWEST_BITS = 8
+_MAX_STRIDE = 4  # loads of neighbours and a choice among them, up to here; a gather beyond
+
+LEAST_STREAMED = 1 << 20
+"""Buffers of fewer bytes are never written past the caches; those of more must then be aligned to whole lines."""
 
 
-def run(module: Operation, *, vector_bits: int = 512, nontemporal: bool = False) -> None:
-    """Vectorise all functions.  `nontemporal` marks full-line stores; the caller promises 64-byte aligned outputs."""
+def run(
+    module: Operation, *, vector_bits: int = 512, nontemporal: bool = False, stream_from: int = LEAST_STREAMED
+) -> None:
+    """Vectorise all functions.
+
+    `nontemporal` marks full-line stores to buffers of at least `stream_from` bytes; the caller promises that those are
+    aligned to 64 bytes.
+    """
+    streaming = (vector_bits if nontemporal else 0, stream_from)
     for function in func.functions(module):
         for op in list(function.walk()):
             # A loop inside one that became vectors is gone, operands and all.
             if op.name == "scf.for" and op.operands and arith.constant_int(op.operands[2]) == 1:
                 lanes = Lanes(op)
                 if _qualifies(op, lanes):
-                    _Vectorizer(op, lanes, _lane_count(op, vector_bits), vector_bits if nontemporal else 0).run()
+                    _Vectorizer(op, lanes, _lane_count(op, vector_bits), *streaming).run()
 
 
 def _qualifies(loop: Operation, lanes: Lanes) -> bool:
@@ -67,15 +81,21 @@ def _qualifies(loop: Operation, lanes: Lanes) -> bool:
 
 
 def _lane_count(loop: Operation, vector_bits: int) -> int:
-    """Lanes that fill a register with the narrowest type in memory, but no type takes more than _MAX_REGISTERS."""
-    narrow, wide = vector_bits, _NARROWEST_BITS
+    """Lanes that fill a register with the narrowest type in memory, but no type takes more than _MAX_REGISTERS.
+
+    In a long body the widest type takes one register.
+    """
+    narrow, wide, length = vector_bits, _NARROWEST_BITS, 0
     for op in loop.walk():
         if op.name == "memref.store":
             narrow = min(narrow, bit_width(op.operands[0].type))
-        for result in op.results:
-            if op.row.has(Trait.ELEMENTWISE) and element_type(result.type) is not INDEX:
-                wide = max(wide, bit_width(result.type))
-    return max(2, min(vector_bits // max(narrow, _NARROWEST_BITS), _MAX_REGISTERS * vector_bits // wide))
+        if op.row.has(Trait.ELEMENTWISE):
+            length += _MATH_OPS if op.row.has(Trait.INEXACT) else 1
+            for result in op.results:
+                if element_type(result.type) is not INDEX:
+                    wide = max(wide, bit_width(result.type))
+    registers = _MAX_REGISTERS if length < _LONG else 1
+    return max(2, min(vector_bits // max(narrow, _NARROWEST_BITS), registers * vector_bits // wide))
 
 
 @dataclass(slots=True)
@@ -89,11 +109,12 @@ class _Scope:
 class _Vectorizer:
     """One loop's rewrite."""
 
-    def __init__(self, loop: Operation, lanes: Lanes, count: int, nontemporal_bits: int) -> None:
+    def __init__(self, loop: Operation, lanes: Lanes, count: int, nontemporal_bits: int, stream_from: int) -> None:
         self.loop = loop
         self.lanes = lanes
         self.count = count
         self.nontemporal_bits = nontemporal_bits
+        self.stream_from = stream_from
         self.scope = _Scope({}, {})
         self.mask: Value | None = None
         self.tail = False
@@ -144,12 +165,14 @@ class _Vectorizer:
         else:
             result = vec.broadcast(b, scalar, self.count)
         if stride:
-            steps = vec.step(b, self.count)
-            if stride != 1:
-                steps = arith.binary(b, "muli", steps, arith.constant(b, stride, steps.type))
-            result = arith.binary(b, "addi", result, steps)
+            result = arith.binary(b, "addi", result, self.steps(b, stride))
         self.scope.vector[value] = result
         return result
+
+    def steps(self, b: Builder, stride: int) -> Value:
+        """`[0, stride, 2 * stride, ..]`."""
+        steps = vec.step(b, self.count)
+        return steps if stride == 1 else arith.binary(b, "muli", steps, arith.constant(b, stride, steps.type))
 
     def lanes_of(self, type: Type) -> VectorType:
         return vector((self.count,), type)
@@ -187,24 +210,75 @@ class _Vectorizer:
 
     def load(self, b: Builder, op: Operation) -> None:
         base, index = op.operands
-        if self.lanes[op.result] == 0 and (self.mask is None or self.tail):
-            self.copy(b, op)
+        if self.lanes[op.result] == 0:
+            self.uniform_load(b, op)
             return
         type = self.lanes_of(op.result.type)
-        if self.lanes[index] == 1:
+        stride = self.lanes[index]
+        if self.mask is None and stride is not None and (stride == -1 or 1 < stride <= _MAX_STRIDE):
+            result = self.reversed(b, base, index, type) if stride < 0 else self.spaced(b, base, index, type, stride)
+        elif stride == 1:
             if self.mask is None:
                 result = b.op1("vector.load", (base, self.scalar(index)), type)
             else:
                 result = b.op1("vector.maskedload", (base, self.scalar(index), self.mask, self.zeros(b, type)), type)
         else:
-            indices = self.as_vector(b, index)
+            # A linear index is lane 0's and constant distances, which are short enough for 32-bit index registers.
+            indices = self.as_vector(b, index) if stride is None else self.steps(b, stride)
+            start = arith.index(b, 0) if stride is None else self.scalar(index)
             mask = self.mask or arith.constant(b, 1, vector((self.count,), I1))
-            start = arith.index(b, 0)
             result = b.op1("vector.gather", (base, start, indices, mask, self.zeros(b, type)), type)
         result.name = op.result.name
         self.scope.vector[op.result] = result
 
-    def zeros(self, b: Builder, type: VectorType) -> Value:
+    def uniform_load(self, b: Builder, op: Operation) -> None:
+        """One load for all lanes; where a condition guards it and it may be out of bounds, only if some lane is active."""
+        position = arith.constant_int(op.operands[1])
+        buffer = op.operands[0].type
+        inside = position is not None and isinstance(buffer, MemRefType) and 0 <= position < buffer.elements
+        if self.mask is None or self.tail or inside:
+            self.copy(b, op)
+            return
+        bits = integer(self.count)
+        packed = b.op1("vector.bitcast", (self.mask,), vector((1,), bits))
+        some = arith.cmpi(b, "ne", vec.extract(b, packed, 0), arith.constant(b, 0, bits))
+        branch = scf.if_(b, some, [op.result.type], with_else=True)
+        then, otherwise = (Builder.at_end(region.blocks[0], op.location) for region in branch.regions)
+        loaded = then.insert(op.clone({v: self.scalar(v) for v in op.operands}))
+        scf.yield_(then, loaded.results)
+        scf.yield_(otherwise, [self.zeros(otherwise, op.result.type)])
+        branch.results[0].name = op.result.name
+        self.scope.scalar[op.result] = branch.results[0]
+
+    def reversed(self, b: Builder, base: Value, index: Value, type: VectorType) -> Value:
+        """Lane i reads element `index - i`: a load that ends at `index`, turned round."""
+        last = self.count - 1
+        loaded = vec.load(b, base, arith.binary(b, "subi", self.scalar(index), arith.index(b, last)), type)
+        return vec.shuffle(b, loaded, loaded, range(last, -1, -1))
+
+    def spaced(self, b: Builder, base: Value, index: Value, type: VectorType, stride: int) -> Value:
+        """Lane i reads element `index + i * stride`: `stride` loads side by side, whose elements are picked together.
+
+        The last load ends at the last lane's element, so that nothing beyond it is read.
+        """
+        starts = [j * self.count for j in range(stride - 1)] + [(stride - 1) * (self.count - 1)]
+        result: Value | None = None
+        for start in starts:
+            at_start = (
+                arith.binary(b, "addi", self.scalar(index), arith.index(b, start)) if start else self.scalar(index)
+            )
+            loaded = vec.load(b, base, at_start, type)
+            if result is None:
+                picked = [i * stride if i * stride < self.count else 0 for i in range(self.count)]
+                result = vec.shuffle(b, loaded, loaded, picked)
+                continue
+            inside = [start <= i * stride < start + self.count for i in range(self.count)]
+            picked = [self.count + i * stride - start if inside[i] else i for i in range(self.count)]
+            result = vec.shuffle(b, result, loaded, picked)
+        assert result is not None
+        return result
+
+    def zeros(self, b: Builder, type: Type) -> Value:
         return arith.constant(b, 0, type)
 
     def store(self, b: Builder, op: Operation) -> None:
@@ -224,6 +298,10 @@ class _Vectorizer:
     def _fills_lines(self, type: Type, base: Value, index: Value) -> bool:
         """Whether a store writes whole cache lines of a kernel's own buffer, and only then may it pass the cache by."""
         if not self.nontemporal_bits or bit_width(type) % self.nontemporal_bits or base.defining_op is not None:
+            return False
+        buffer = base.type
+        assert isinstance(buffer, MemRefType)
+        if buffer.elements * bit_width(buffer.element) < 8 * self.stream_from:
             return False
         lower = self.loop.operands[0]
         start = known_multiple(lower, {})

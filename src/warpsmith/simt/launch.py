@@ -1,7 +1,7 @@
 """Launching a kernel in the simulator: the entry function over its grid, batch by batch.
 
-In: a module at any stage from emission to just before `convert-scf-to-cf`, and the input arrays.  Out: the output arrays.
-The grid and block come from the entry's attributes, so a dump alone can be run.
+In: a module at any stage from emission to the llvm dialect, and the input arrays.  Out: the output arrays.  The grid
+and block come from the entry's attributes, so a dump alone can be run.
 """
 
 from __future__ import annotations
@@ -11,100 +11,176 @@ from typing import Any
 
 import numpy as np
 
+import warpsmith.ir.dialects
+from warpsmith.dtypes import pack, unpack
 from warpsmith.errors import SimulationError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Operation
-from warpsmith.ir.dialects import func
-from warpsmith.ir.types import INDEX, MemRefType, ShapedType, TensorType, numpy_dtype
-from warpsmith.simt.interpreter import Datum, Frame, Interpreter, Machine
-from warpsmith.simt.memory import Array, Buffer, make_shared
+from warpsmith.ir.types import (
+    IntegerType,
+    LLVMArrayType,
+    MemRefType,
+    PointerType,
+    ShapedType,
+    TensorType,
+    bit_width,
+    numpy_dtype,
+)
+from warpsmith.simt.control import run_blocks
+from warpsmith.simt.handlers import HANDLERS
+from warpsmith.simt.interpreter import FUNCTIONS, Frame, Interpreter, Machine
+from warpsmith.simt.memory import Array, Buffer, Datum, Pointer, PointerTable, output_buffer, shared_buffer
 
 __all__ = ["run_kernel"]
 
+assert warpsmith.ir.dialects.__name__  # the handlers look up rows, so these must be registered
+
 BATCH_THREADS = 1 << 18
+Output = tuple[int, "np.dtype[Any]"]
 
 
-def run_kernel(module: Operation, inputs: Sequence[Array], output_count: int = 1) -> list[Array]:
+def run_kernel(module: Operation, inputs: Sequence[Array], outputs: int | Sequence[Output] = 1) -> list[Array]:
     """Run the entry function on flat or shaped input arrays (memory order); its outputs, flat, in memory order.
 
-    `output_count` arguments after the inputs are outputs; then come lookup tables, which `NAME_setup` fills first.
-    Raises SimulationError for an op without semantics here or an access out of bounds.
+    `outputs` arguments follow the inputs: how many, or (elements, dtype) of each, which a module in the llvm dialect
+    needs, for its pointers have no element type.  An output that shares an input's buffer starts as a copy of it.  Then
+    come lookup tables, which `NAME_setup` fills first.  Raises
+    SimulationError for an op without semantics here, or an access out of bounds or misaligned.
     """
-    entry = func.entry(module)
-    arguments = _arguments(module, entry, inputs, output_count)
-    grid, block = _launch(entry)
-    blocks = int(np.prod(grid))
-    per_block = int(np.prod(block))
-    step = max(1, BATCH_THREADS // per_block)
-    for first in range(0, blocks, step):
-        count = min(step, blocks - first)
-        _batch(module, entry, arguments, grid, block, first, count)
-    return [b.data for b in arguments[len(inputs) : len(inputs) + output_count] if isinstance(b, Buffer)]
-
-
-def _buffer_types(entry: Operation) -> list[ShapedType]:
-    return [a.type for a in entry.body.args if isinstance(a.type, (TensorType, MemRefType))]
-
-
-def _arguments(module: Operation, entry: Operation, inputs: Sequence[Array], output_count: int) -> list[Datum]:
-    types = _buffer_types(entry)
-    if len(inputs) + output_count > len(types):
-        raise SimulationError(f"the kernel takes {len(types)} buffers, {len(inputs)} inputs and {output_count} outputs were given")
-    data: list[Datum] = []
-    for i, type in enumerate(types):
-        dtype = numpy_dtype(type)
-        if i < len(inputs):
-            array = np.ascontiguousarray(inputs[i]).reshape(-1)
-            data.append(Buffer(f"input{i}", _as_storage(array, dtype), array.size))
-        else:
-            data.append(Buffer(f"output{i - len(inputs)}", np.zeros(type.elements, dtype), type.elements))
-    tables = data[len(inputs) + output_count :]
+    entry = _entry(module)
+    count = outputs if isinstance(outputs, int) else len(outputs)
+    types = [a.type for a in entry.body.args if isinstance(a.type, (TensorType, MemRefType))]
+    unpacked = _unpacked_types(entry)
+    if unpacked:
+        inputs = [_packed(array, type) for array, type in zip(inputs, unpacked, strict=False)]
+        if not isinstance(outputs, int):
+            outputs = [_packed_output(type, given) for type, given in zip(unpacked[len(inputs) :], outputs, strict=False)]
+    buffers = [Buffer(f"input{i}", _flat(array), array.size) for i, array in enumerate(inputs)]
+    if types:
+        buffers += _typed(types, buffers, count)
+    elif isinstance(outputs, int):
+        raise SimulationError("the kernel's arguments are bare pointers", help="say how many elements each output has")
+    else:
+        buffers += [output_buffer(f"output{i}", size, dtype) for i, (size, dtype) in enumerate(outputs)]
+        buffers += [Buffer(f"table{i}", np.zeros(size, np.int8), size) for i, size in enumerate(_table_bytes(entry))]
+    for output, source in _aliases(entry):
+        buffers[len(inputs) + output] = buffers[source]
+    tables = buffers[len(inputs) + count :]
     if tables:
         _fill_tables(module, entry, tables)
-    return data
+    grid, block = _launch(entry)
+    blocks, per_block = int(np.prod(grid)), int(np.prod(block))
+    step = max(1, BATCH_THREADS // per_block)
+    for first in range(0, blocks, step):
+        _batch(module, entry, buffers, grid, block, first, min(step, blocks - first))
+    results = [b.data for b in buffers[len(inputs) : len(inputs) + count]]
+    if unpacked:
+        results = [_unpacked(data, type) for data, type in zip(results, unpacked[len(inputs) :], strict=False)]
+    return results
 
 
-def _as_storage(array: Array, dtype: np.dtype[Any]) -> Array:
-    """The array's bits as the kernel's element type (pred is i8, unsigned integers are signless)."""
-    if array.dtype == dtype:
+def _entry(module: Operation) -> Operation:
+    """The function with `xla.entry` (or the only one)."""
+    functions = [op for op in module.body if op.name in FUNCTIONS]
+    marked = [op for op in functions if "xla.entry" in op.attributes and "warpsmith.setup" not in op.attributes]
+    found = marked or [op for op in functions if "sym_visibility" not in op.attributes]
+    if not found:
+        raise SimulationError("the module has no entry function", help="mark one with xla.entry")
+    return found[0]
+
+
+# -------------------------------------------------------------------------------------------------------------- buffers
+def _flat(array: Array) -> Array:
+    """The array's elements as the kernel holds them: pred is i8, unsigned integers are signless."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    signless = {np.dtype(np.bool_): np.dtype(np.int8), **{np.dtype(f"u{n}"): np.dtype(f"i{n}") for n in (1, 2, 4, 8)}}
+    return flat.view(signless.get(flat.dtype, flat.dtype)).copy()
+
+
+def _unpacked_types(entry: Operation) -> list[MemRefType]:
+    """The types that the entry's buffers had before `pack-sub-byte` packed some; empty if it packed none."""
+    found = entry.attributes.get("warpsmith.unpacked")
+    items = found.items if isinstance(found, at.ArrayAttr) else ()
+    types = [each.type for each in items if isinstance(each, at.TypeAttr)]
+    return [type for type in types if isinstance(type, MemRefType)]
+
+
+def _packed(array: Array, type: MemRefType) -> Array:
+    bits = bit_width(type.element)
+    if bits >= 8:
         return array
-    if array.dtype.itemsize == dtype.itemsize:
-        return array.view(dtype)
-    raise SimulationError(f"a buffer of {dtype} can't hold {array.dtype} elements")
+    return pack(np.ascontiguousarray(array).reshape(-1).view(np.uint8), bits).view(np.int8)
 
 
-def _fill_tables(module: Operation, entry: Operation, tables: list[Datum]) -> None:
-    setup = func.symbols(module).get(f"{entry.str_attr('sym_name')}_setup")
+def _packed_output(type: MemRefType, given: Output) -> Output:
+    bits = bit_width(type.element)
+    return given if bits >= 8 else (-(-type.elements * bits // 8), np.dtype(np.int8))
+
+
+def _unpacked(data: Array, type: MemRefType) -> Array:
+    bits = bit_width(type.element)
+    return data if bits >= 8 else unpack(data.view(np.uint8), bits, type.elements).view(numpy_dtype(type))
+
+
+def _typed(types: Sequence[ShapedType], inputs: list[Buffer], count: int) -> list[Buffer]:
+    """The buffers after the inputs; the inputs' dtypes become those of their types."""
+    if len(inputs) + count > len(types):
+        raise SimulationError(
+            f"the kernel takes {len(types)} buffers, {len(inputs)} inputs and {count} outputs were given"
+        )
+    for buffer, type in zip(inputs, types, strict=False):
+        dtype = numpy_dtype(type)
+        if buffer.data.dtype.itemsize != dtype.itemsize or buffer.size != type.elements:
+            raise SimulationError(
+                f"{buffer.name} is {type}, but {buffer.size} elements of {buffer.data.dtype} were given"
+            )
+        buffer.data = buffer.data if buffer.data.dtype == dtype else buffer.data.view(dtype)
+    rest = types[len(inputs) :]
+    return [output_buffer(f"output{i}", type.elements, numpy_dtype(type)) for i, type in enumerate(rest)]
+
+
+def _aliases(entry: Operation) -> list[tuple[int, int]]:
+    """(output, input) pairs that are one buffer, which starts as the input."""
+    found = entry.attributes.get("warpsmith.aliases")
+    numbers = found.values if isinstance(found, at.DenseArrayAttr) else ()
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _table_bytes(entry: Operation) -> tuple[int, ...]:
+    found = entry.attributes.get("warpsmith.tables")
+    return found.values if isinstance(found, at.DenseArrayAttr) else ()
+
+
+def _fill_tables(module: Operation, entry: Operation, tables: list[Buffer]) -> None:
+    name = f"{entry.str_attr('sym_name')}_setup"
+    setup = next((op for op in module.body if op.name in FUNCTIONS and op.str_attr("sym_name") == name), None)
     if setup is None:
         raise SimulationError("the kernel has tables, but the module has no function that fills them")
     machine = Machine(module, {}, 1, 1, _globals(module, 1))
-    _call(machine, setup, tables, np.zeros(1, np.int64))
-
-
-def _call(machine: Machine, function: Operation, buffers: Sequence[Datum], workgroups: Array) -> None:
-    """Run a function; a lowered CPU entry's last two arguments are the range of work groups, one a thread here."""
-    frame = Frame(workgroups.shape[0])
-    arguments = list(buffers)
-    extra = [a for a in function.body.args if a.type is INDEX]
-    if len(extra) == 2:
-        arguments += [workgroups, workgroups + 1]
-    Interpreter(machine).call(frame, function, arguments)
+    _run(machine, setup, tables, 1, np.zeros(1, np.int64))
 
 
 def _globals(module: Operation, blocks: int) -> dict[str, Buffer]:
+    """Module-level buffers by name: constants, and shared memory for `blocks` blocks."""
     result: dict[str, Buffer] = {}
     for op in module.body:
-        if op.name != "memref.global":
+        held = op.attributes.get("type" if op.name == "memref.global" else "global_type")
+        if not isinstance(held, at.TypeAttr):
             continue
-        name, type, value = op.str_attr("sym_name"), op.attributes["type"], op.attributes.get("initial_value")
-        assert isinstance(type, at.TypeAttr) and isinstance(type.type, MemRefType)
+        name = op.str_attr("sym_name")
+        value = op.attributes.get("initial_value", op.attributes.get("value"))
         if isinstance(value, at.DenseAttr):
-            result[name] = Buffer(name, np.ascontiguousarray(value.array).reshape(-1), type.type.elements)
-        else:
-            result[name] = make_shared(type.type, blocks, name)
+            data = np.ascontiguousarray(value.array).reshape(-1)
+            result[name] = Buffer(name, data, data.size)
+        elif isinstance(held.type, MemRefType):
+            result[name] = shared_buffer(held.type, blocks, name)
+        elif isinstance(held.type, LLVMArrayType):
+            size = held.type.count
+            result[name] = Buffer(name, np.zeros(size * blocks, numpy_dtype(held.type.element)), size, blocks)
     return result
 
 
+# -------------------------------------------------------------------------------------------------------------- threads
 def _launch(entry: Operation) -> tuple[tuple[int, ...], tuple[int, ...]]:
     workgroups = entry.attributes.get("warpsmith.workgroups")
     if isinstance(workgroups, at.IntegerAttr):
@@ -118,7 +194,7 @@ def _launch(entry: Operation) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _batch(
     module: Operation,
     entry: Operation,
-    arguments: Sequence[Datum],
+    buffers: Sequence[Buffer],
     grid: tuple[int, ...],
     block: tuple[int, ...],
     first: int,
@@ -129,18 +205,31 @@ def _batch(
     threads = np.tile(np.arange(per_block, dtype=np.int64), count)
     blocks = np.repeat(np.arange(first, first + count, dtype=np.int64), per_block)
     ids: dict[str, Array] = {}
-    for name, linear, dims in (("thread_id", threads, block), ("block_id", blocks, grid), ("workgroup_id", blocks, grid)):
+    for name, linear, dims in (
+        ("thread_id", threads, block),
+        ("block_id", blocks, grid),
+        ("workgroup_id", blocks, grid),
+    ):
         rest = linear
         for axis, dim in zip("xyz", dims, strict=True):
             ids[f"{name}.{axis}"] = rest % dim if dim > 1 else np.zeros(1, np.int64)
             rest = rest // dim
     for name, dims in (("block_dim", block), ("grid_dim", grid)):
         ids.update({f"{name}.{axis}": np.array([dim]) for axis, dim in zip("xyz", dims, strict=True)})
-    machine = Machine(module, ids, count, per_block, _globals(module, count))
-    frame_threads = threads.shape[0]
-    frame = Frame(frame_threads)
-    extra = [a for a in entry.body.args if a.type is INDEX]
-    data = list(arguments)
-    if len(extra) == 2:
-        data += [blocks, blocks + 1]
-    Interpreter(machine).call(frame, entry, data)
+    _run(Machine(module, ids, count, per_block, _globals(module, count)), entry, buffers, threads.shape[0], blocks)
+
+
+def _run(machine: Machine, function: Operation, buffers: Sequence[Buffer], threads: int, workgroups: Array) -> None:
+    """Call an entry: its buffers as its types want them, then, of a lowered CPU kernel, one work group a thread."""
+    arguments = function.body.args
+    on_cpu = isinstance(arguments[0].type, PointerType) and isinstance(arguments[-1].type, IntegerType)
+    given: list[Datum] = [PointerTable(tuple(buffers))] if on_cpu else []
+    if not on_cpu:
+        for argument, buffer in zip(arguments, buffers, strict=False):
+            address = isinstance(argument.type, PointerType)
+            given.append(Pointer(buffer, np.zeros(1, np.int64)) if address else buffer)
+    if len(given) + 2 == len(arguments):
+        kind = arguments[-1].type
+        narrow = np.int32 if isinstance(kind, IntegerType) and kind.width == 32 else np.int64
+        given += [workgroups.astype(narrow), (workgroups + 1).astype(narrow)]
+    Interpreter(machine, HANDLERS, run_blocks).call(Frame(threads), function, given)

@@ -1,23 +1,28 @@
 """Memory as the simulator sees it: buffers of elements, one item an element (sub-byte types aren't packed).
 
 A tensor or memref value in the interpreter is a `Buffer`; an insert or store changes it in place, which is what
-destination-passing style means.  Shared memory has one copy a block.
+destination-passing style means.  Shared memory has one copy a block.  Below `convert-to-llvm` a pointer is a `Pointer`:
+a buffer and each thread's (and lane's) distance from its start in bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import Operation
-from warpsmith.ir.types import MemRefType, ShapedType, TensorType, numpy_dtype
+from warpsmith.ir.types import ShapedType, TensorType, numpy_dtype
 
-__all__ = ["Array", "Buffer", "linear_index", "make_shared"]
+__all__ = ["Array", "Buffer", "Datum", "Pointer", "PointerTable", "gather", "linear_index", "scatter", "shared_buffer"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+UNWRITTEN = 0xA5
+"""What fresh outputs are filled with, byte by byte, so that an element that nobody writes is noticed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -30,8 +35,35 @@ class Buffer:
     copies: int = 1
 
 
-def make_shared(type: ShapedType, blocks: int, name: str) -> Buffer:
-    """Zeroed shared memory for each block of a batch."""
+@dataclass(eq=False, slots=True)
+class Pointer:
+    """An address: `offset` bytes from the start of `buffer`, one for each thread (and lane)."""
+
+    buffer: Buffer
+    offset: Array
+
+
+@dataclass(eq=False, slots=True)
+class PointerTable:
+    """A pointer to entry `index` of an array of pointers, such as a CPU kernel's first argument."""
+
+    entries: tuple[Buffer, ...]
+    index: int = 0
+
+
+Datum = Union[Array, Buffer, Pointer, PointerTable, "tuple[Datum, ...]"]
+"""What a value is: numbers (threads first), memory, an address, or a struct of these."""
+
+
+def output_buffer(name: str, elements: int, dtype: np.dtype[Any]) -> Buffer:
+    """A fresh output with no element written yet."""
+    data = np.zeros(elements, dtype)
+    data.view(np.uint8)[...] = UNWRITTEN if dtype.itemsize > 1 or dtype.kind == "i" else 0
+    return Buffer(name, data, elements)
+
+
+def shared_buffer(type: ShapedType, blocks: int, name: str) -> Buffer:
+    """Zeroed memory for each block of a batch."""
     return Buffer(name, np.zeros(type.elements * blocks, numpy_dtype(type)), type.elements, blocks)
 
 
@@ -47,10 +79,15 @@ def strides(type: ShapedType) -> list[int]:
     return result
 
 
-def linear_index(op: Operation, type: ShapedType, indices: list[Array], active: Array | None, lanes: int = 1) -> Array:
-    """The position of each thread's element (or first of `lanes`); SimulationError when an active one is out of bounds."""
-    if not indices:
-        return np.zeros(1, np.int64)
+def where_from(op: Operation) -> str:
+    """The HLO instructions that an op came from, for messages."""
+    return f"; from HLO instruction {', '.join(op.location.names)}" if op.location.names else ""
+
+
+def linear_index(
+    op: Operation, type: ShapedType, indices: Sequence[Array], active: Array | None, lanes: int = 1
+) -> Array:
+    """Where each thread's element (or first of `lanes`) is; SimulationError when an active one is out of bounds."""
     total: Array = np.zeros(1, np.int64)
     for d, (index, step) in enumerate(zip(indices, strides(type), strict=True)):
         last = type.shape[d] - (lanes if d == type.rank - 1 else 1)
@@ -58,15 +95,36 @@ def linear_index(op: Operation, type: ShapedType, indices: list[Array], active: 
         if active is not None:
             bad = bad & active
         if bad.any():
-            thread = int(np.flatnonzero(np.broadcast_to(bad, bad.shape))[0])
+            thread = int(np.flatnonzero(bad)[0])
             value = int(np.broadcast_to(index, bad.shape)[thread])
             raise SimulationError(
-                f"{op.name} at index {value} of dim {d}, which has {type.shape[d]} elements (thread {thread} of the batch)"
-                + (f"; from HLO instruction {', '.join(op.location.names)}" if op.location.names else "")
+                f"{op.name} at index {value} of dim {d}, which has {type.shape[d]} elements "
+                f"(thread {thread} of the batch){where_from(op)}"
             )
         total = total + np.clip(index, 0, max(last, 0)) * step
     return total
 
 
-def is_buffer_type(type: object) -> bool:
-    return isinstance(type, (TensorType, MemRefType))
+def check_alignment(op: Operation, positions: Array, itemsize: int, active: Array | None) -> None:
+    """SimulationError when an active access isn't aligned as the op's attribute `alignment` claims."""
+    if "alignment" not in op.attributes:
+        return
+    alignment = op.int_attr("alignment")
+    bad = (positions * itemsize) % alignment != 0
+    if active is not None:
+        bad = bad & active
+    if bad.any():
+        at = int(np.broadcast_to(positions, bad.shape)[bad][0]) * itemsize
+        raise SimulationError(f"{op.name} at byte {at}, which isn't a multiple of {alignment}{where_from(op)}")
+
+
+def gather(buffer: Buffer, positions: Array) -> Array:
+    """Elements at positions; zeros of a buffer without any (no thread that reads there is active)."""
+    return buffer.data[positions] if buffer.data.size else np.zeros(positions.shape, buffer.data.dtype)
+
+
+def scatter(buffer: Buffer, positions: Array, value: Array, active: Array | None) -> None:
+    """Write the active threads' (and lanes') elements; of several at one place the last wins."""
+    active = np.ones(1, np.bool_) if active is None else active
+    positions, value, active = np.broadcast_arrays(positions, value, active)
+    buffer.data[positions[active]] = value[active]

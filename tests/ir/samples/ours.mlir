@@ -84,3 +84,8 @@ func.func @llvm_intr_fptosi_sat(%x: f32, %y: f32, %z: f32, %v: vector<4xf32>, %w
   %0 = llvm.intr.fptosi.sat(%x) : (f32) -> i32
   return
 }
+
+func.func @xla_gpu_compare_exchange(%m: memref<8xf32>, %i: index, %x: f32, %y: f32) {
+  %0:2 = xla_gpu.compare_exchange %m[%i], %x, %y : memref<8xf32>
+  return
+}

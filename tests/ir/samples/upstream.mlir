@@ -558,3 +558,21 @@ func.func @llvm_intr_fma(%x: f32, %y: f32, %z: f32, %v: vector<4xf32>, %w: vecto
   %0 = llvm.intr.fma(%x, %y, %z) : (f32, f32, f32) -> f32
   return
 }
+
+func.func @memref_atomic_rmw(%x: f32, %k: i32, %m: memref<8xf32>, %n: memref<4x8xi32>, %i: index) {
+  %0 = memref.atomic_rmw addf %x, %m[%i] : (f32, memref<8xf32>) -> f32
+  %1 = memref.atomic_rmw maxu %k, %n[%i, %i] : (i32, memref<4x8xi32>) -> i32
+  return
+}
+
+func.func @llvm_atomicrmw(%p: !llvm.ptr, %x: f32, %k: i32) {
+  %0 = llvm.atomicrmw fadd %p, %x monotonic : !llvm.ptr, f32
+  %1 = llvm.atomicrmw _and %p, %k acq_rel : !llvm.ptr, i32
+  return
+}
+
+func.func @llvm_cmpxchg(%p: !llvm.ptr, %k: i32, %n: i32) {
+  %0 = llvm.cmpxchg %p, %k, %n monotonic monotonic : !llvm.ptr, i32
+  %1 = llvm.extractvalue %0[1] : !llvm.struct<(i32, i1)>
+  return
+}

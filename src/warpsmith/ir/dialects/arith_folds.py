@@ -1,7 +1,7 @@
 """Folds of arith ops beyond "all operands are constant" (that one is `ir/folding.py`, through the numpy functions).
 
-Each gives one entry a result or None.  Float folds keep every bit of the value in strict mode: `x + -0.0`, `x * 1.0` and
-`x / 1.0` are x for every x; `x * 0.0` and `x + 0.0` are not folded (NaN, inf, -0.0).
+Each gives one entry a result or None.  Float folds keep every bit of the value in strict mode: `x + -0.0`, `x * 1.0`
+and `x / 1.0` are x for every x; `x * 0.0` and `x + 0.0` are not folded (NaN, inf, -0.0).
 """
 
 from __future__ import annotations

@@ -76,6 +76,13 @@ ROWS = [
         result_hint="atomic_rmw",
     ),
     OpRow(
+        "xla_gpu.compare_exchange",
+        ("memref", "indices*", "expected", "new"),
+        ("old", "done"),
+        effects=((Effect.READ, "memref"), (Effect.WRITE, "memref")),
+        syntax="compare_exchange",
+    ),
+    OpRow(
         "xla_gpu.allocate_shared", (), effects=((Effect.ALLOCATE, None),), syntax="allocate_shared", result_hint="shmem"
     ),
     OpRow(
@@ -195,8 +202,6 @@ def shuffle_reduce(b: Builder, combiner: str, values: Sequence[Value], distance:
     return list(b.create("xla_gpu.shuffle_reduce", values, [v.type for v in values], attributes).results)
 
 
-def predicated_extract(
-    b: Builder, source: Value, indices: Sequence[Value], condition: Value, fallback: Value
-) -> Value:
+def predicated_extract(b: Builder, source: Value, indices: Sequence[Value], condition: Value, fallback: Value) -> Value:
     """An element of a tensor where the condition holds, else `fallback`."""
     return b.op1("xla_gpu.predicated_extract", (source, *indices, condition, fallback), fallback.type)

@@ -113,6 +113,22 @@ ROWS = [
         effects=_WRITE,
         syntax="llvm_store",
     ),
+    OpRow(
+        "llvm.atomicrmw",
+        ("ptr", "val"),
+        ("res",),
+        attributes=("bin_op", "ordering"),
+        effects=((Effect.READ, "ptr"), (Effect.WRITE, "ptr")),
+        syntax="llvm_atomicrmw",
+    ),
+    OpRow(
+        "llvm.cmpxchg",
+        ("ptr", "cmp", "val"),
+        ("res",),
+        attributes=("success_ordering", "failure_ordering"),
+        effects=((Effect.READ, "ptr"), (Effect.WRITE, "ptr")),
+        syntax="llvm_cmpxchg",
+    ),
     OpRow("llvm.addrspacecast", ("arg",), ("res",), syntax="cast"),
     OpRow("llvm.extractelement", ("vector", "position"), ("res",), syntax="llvm_extractelement"),
     OpRow("llvm.insertelement", ("vector", "value", "position"), ("res",), syntax="llvm_insertelement"),
@@ -152,10 +168,9 @@ ROWS = [
         "ptrtoint",
         "inttoptr",
     ),
-    *_intrinsics(
-        ("a", "b"), "maximum", "minimum", "maxnum", "minnum", "smax", "smin", "umax", "umin", "copysign"
-    ),
-    *_intrinsics(("in",), "fabs", "ceil", "floor", "trunc", "roundeven", "round", "sqrt", "ctpop", "ctlz", "cttz", "fptosi.sat"),
+    *_intrinsics(("a", "b"), "maximum", "minimum", "maxnum", "minnum", "smax", "smin", "umax", "umin", "copysign"),
+    *_intrinsics(("in",), "fabs", "ceil", "floor", "trunc", "roundeven", "round", "sqrt"),
+    *_intrinsics(("in",), "ctpop", "ctlz", "cttz", "fptosi.sat"),
     *_intrinsics(("a", "b", "c"), "fma"),
     OpRow(
         "llvm.intr.masked.load",

@@ -40,7 +40,9 @@ def _rsqrt(x: sem.Array) -> sem.Array:
 
 
 def _erf(x: sem.Array) -> sem.Array:
-    """erf in double: a Taylor series near zero, a continued fraction for erfc beyond (Abramowitz and Stegun 7.1.5, 7.1.14)."""
+    """erf in double: a Taylor series near zero, a continued fraction for erfc beyond (Abramowitz and Stegun 7.1.5,
+    7.1.14).
+    """
     a = np.minimum(np.abs(x), 6.0)
     term, total = a.copy(), a.copy()
     for n in range(1, 60):

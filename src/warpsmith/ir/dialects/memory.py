@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Effect, Operation, OpRow, Trait, Value
+from warpsmith.ir.format_kinds import ATOMIC_KINDS
 from warpsmith.ir.types import I32, MemRefType, element_type
 
 ROWS = [
@@ -30,6 +31,13 @@ ROWS = [
         optional=("nontemporal", "alignment"),
         effects=((Effect.WRITE, "memref"),),
         syntax="memref_store",
+    ),
+    OpRow(
+        "memref.atomic_rmw",
+        ("value", "memref", "indices*"),
+        attributes=("kind",),
+        effects=((Effect.READ, "memref"), (Effect.WRITE, "memref")),
+        syntax="memref_atomic_rmw",
     ),
     OpRow(
         "memref.alloca",
@@ -67,6 +75,12 @@ def load(b: Builder, source: Value, index: Value) -> Value:
 
 def store(b: Builder, value: Value, dest: Value, index: Value) -> Operation:
     return b.create("memref.store", (value, dest, index))
+
+
+def atomic_rmw(b: Builder, kind: str, value: Value, dest: Value, index: Value) -> Value:
+    """Combine a value into an element of a rank-1 memref in one step; what was there before."""
+    number = at.integer_attr(ATOMIC_KINDS.index(kind), at.I64)
+    return b.op1("memref.atomic_rmw", (value, dest, index), value.type, {"kind": number})
 
 
 def alloca(b: Builder, type: MemRefType) -> Value:

@@ -1,8 +1,8 @@
 """What scalar ops compute, as numpy functions shared by the folder and the simulator.
 
 Each takes the op (for its attributes) and arrays of one shape, and gives an array.  Integers are signless in IR and
-signed arrays here (bool for i1); unsigned ops look at the same bits unsigned.  Integer arithmetic wraps; what MLIR calls
-poison (division by zero, shifts past the width, casts out of range) gives some value and never raises.
+signed arrays here (bool for i1); unsigned ops look at the same bits unsigned.  Integer arithmetic wraps; what MLIR
+calls poison (division by zero, shifts past the width, casts out of range) gives some value and never raises.
 """
 
 from __future__ import annotations
@@ -313,7 +313,8 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     x, y, z = a.astype(np.float64), b.astype(np.float64), c.astype(np.float64)
     product = x * y
     total = product + z
-    # Knuth's two-sum gives the rounding error; a non-zero one makes the last bit sticky, so the second rounding is right.
+    # Knuth's two-sum gives the rounding error; a non-zero one makes the last bit sticky, so the second rounding is
+    # right.
     virtual = total - product
     error = (product - (total - virtual)) + (z - virtual)
     bits = np.atleast_1d(total).view(np.int64)
@@ -328,14 +329,45 @@ def _result_dtype(op: Operation) -> np.dtype[Any]:
     return numpy_dtype(op.results[0].type)
 
 
+def _odd_f32(x: Array) -> Array:
+    """Doubles as f32, rounded to odd: a second rounding to a narrower format is then right (Boldo, Melquiond 2008)."""
+    near = x.astype(np.float32)
+    back = near.astype(np.float64)
+    bits = near.view(np.int32)
+    step = np.where(np.abs(back) > np.abs(x), np.int32(-1), np.int32(1))
+    inexact = np.isfinite(near) & (back != x) & ((bits & 1) == 0)
+    return (bits + np.where(inexact, step, np.int32(0))).view(np.float32)
+
+
+_ROUNDED_ONCE = tuple(np.dtype(name) for name in ("float16", "float32", "float64"))
+
+
+def _round(a: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers as the type `dtype`, rounded once; ml_dtypes' own conversions of wide numbers round twice."""
+    narrows = dtype.kind not in "iub" and dtype not in _ROUNDED_ONCE
+    if not narrows or a.dtype.kind not in "iuf" or a.dtype.itemsize < 4 or a.dtype == np.float32:
+        return a.astype(dtype)
+    exact = a
+    if a.dtype.kind in "iu" and a.dtype.itemsize == 8:  # bits below a double's last are gathered in that one
+        low = a & np.array(0x7FF, a.dtype)
+        sticky = np.where(low != 0, np.array(0x800, a.dtype), np.array(0, a.dtype))
+        near = np.abs(a.astype(np.float64))
+        exact = np.where(near >= 2.0**53, (a - low) | sticky, a)
+    return _odd_f32(exact.astype(np.float64)).astype(dtype)
+
+
 def cast(op: Operation, a: Array) -> Array:
     """Value-preserving where the value fits (extf, extsi, sitofp), rounding or wrapping otherwise."""
-    return a.astype(_result_dtype(op))
+    dtype = _result_dtype(op)
+    result = _round(a, dtype)
+    if dtype.name == "float4_e2m1fn":  # without a NaN of its own: -0, whatever the NaN's sign (ml_dtypes turns it)
+        result = np.where(np.isnan(a), np.array(0x8, np.uint8).view(dtype), result)
+    return result
 
 
 def extend_signed(op: Operation, a: Array) -> Array:
     source = -a.astype(np.int8) if a.dtype == np.bool_ else a
-    return source.astype(_result_dtype(op))
+    return _round(source, _result_dtype(op))
 
 
 def extend_unsigned(op: Operation, a: Array) -> Array:
@@ -347,7 +379,7 @@ def truncate(op: Operation, a: Array) -> Array:
 
 
 def unsigned_to_float(op: Operation, a: Array) -> Array:
-    return as_unsigned(a).astype(_result_dtype(op))
+    return _round(as_unsigned(a), _result_dtype(op))
 
 
 def float_to_integer(signed: bool) -> Function:

@@ -113,6 +113,28 @@ def transfer_read(b: Builder, base: Value, index: Value, padding: Value, type: V
     return b.op1("vector.transfer_read", (base, index, padding), type, attributes)
 
 
+def transfer_read_row(b: Builder, base: Value, indices: Sequence[Value], padding: Value, type: VectorType) -> Value:
+    """`type`'s elements of `base`, of any rank, from `indices` on along the last dimension; all in bounds."""
+    return b.op1("vector.transfer_read", (base, *indices, padding), type, _along_last(1, len(indices), 1, 0))
+
+
+def transfer_write_row(b: Builder, value: Value, base: Value, indices: Sequence[Value]) -> Value:
+    """The tensor `base`, of any rank, with a vector put along the last dimension from `indices` on."""
+    attributes = _along_last(1, 1, len(indices), 0)
+    return b.op1("vector.transfer_write", (value, base, *indices), base.type, attributes)
+
+
+def _along_last(*sizes: int) -> dict[str, at.Attribute]:
+    """The attributes of a transfer along the last dimension whose operand groups have `sizes`."""
+    rank = max(sizes)
+    dims = ", ".join(f"d{i}" for i in range(rank))
+    return {
+        "in_bounds": _IN_BOUNDS,
+        "permutation_map": at.opaque(f"affine_map<({dims}) -> (d{rank - 1})>"),
+        "operandSegmentSizes": at.dense_array(sizes, I32),
+    }
+
+
 def transfer_write(b: Builder, value: Value, base: Value, index: Value) -> Operation:
     """Put a vector into the rank-1 `base` at `index`; on a tensor the op gives the new tensor."""
     attributes: dict[str, at.Attribute] = {
@@ -144,6 +166,11 @@ def _position(position: int | Value) -> tuple[at.DenseArrayAttr, tuple[Value, ..
 def broadcast(b: Builder, value: Value, lanes: int) -> Value:
     """A scalar in every lane."""
     return b.op1("vector.broadcast", (value,), vector((lanes,), value.type))
+
+
+def from_elements(b: Builder, elements: Sequence[Value]) -> Value:
+    """A rank-1 vector of scalars."""
+    return b.op1("vector.from_elements", elements, vector((len(elements),), elements[0].type))
 
 
 def step(b: Builder, lanes: int) -> Value:

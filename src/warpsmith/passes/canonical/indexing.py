@@ -3,10 +3,11 @@
     %a = xla_gpu.apply_indexing #(d0) -> (d0 * 4)(%x)
     %b = xla_gpu.apply_indexing #(d0)[s0] -> (d0 + s0)(%a)[%y]   ->   %b = ... #(d0, d1) -> (d0 * 4 + d1)(%x, %y)
 
-apply_indexing: symbols become dims, constants go into the map, producers are composed (when this is their only use, they are
-linear, or the map gets simpler), equal operands share a dim, unused dims go, results that are constants or bare variables leave
-the op (pipeline reference 3.3 a-g).  Loops: dims that are one known value, or computed by an apply_indexing, go into
-the map (3.4).  As upstream, except: a dim shared by producer and consumer gets the bounds that both state.
+apply_indexing: symbols become dims, constants go into the map, producers are composed (when this is their only use,
+they are linear, or the map gets simpler), equal operands share a dim, unused dims go, results that are constants or
+bare variables leave the op (pipeline reference 3.3 a-g).  Loops: dims that are one known value, or computed by an
+apply_indexing, go into the map (3.4).  As upstream, except: a dim shared by producer and consumer gets the bounds that
+both state.
 """
 
 from __future__ import annotations
@@ -130,7 +131,9 @@ def _got_simpler(old: IndexingMap, makers: Sequence[_Producer | None], new: Inde
 
 
 def _is_linear(made: _Producer) -> bool:
-    """Whether the producer's expression is a sum of multiples: written twice it costs next to nothing, and strides stay visible."""
+    """Whether the producer's expression is a sum of multiples: written twice it costs next to nothing, and strides stay
+    visible.
+    """
     return all(type(split_coefficient(term)[0]) in (Var, Const) for term in terms_of(made[1].results[made[2]]))
 
 
@@ -222,8 +225,9 @@ def loop(op: Operation, rewriter: Rewriter) -> bool:
     if map.known_empty:
         rewriter.replace(op, inits)
         return True
-    unused = map.unused_variables()
-    gone = [*unused[: map.num_dims], *([False] * map.num_symbols)]
+    # A dim that only limits which threads run goes when its bounds hold for all of them.
+    unused = [each and _holds(v, w) for each, v, w in zip(map.unused_variables(), dims, map.dim_vars, strict=False)]
+    gone = [*unused, *([False] * map.num_symbols)]
     if any(gone):
         map = map.drop_variables(gone)
         dims = [v for v, g in zip(dims, gone, strict=False) if not g]
@@ -235,6 +239,11 @@ def loop(op: Operation, rewriter: Rewriter) -> bool:
     for arg in op.body.args:
         rewriter.push_users(arg)
     return True
+
+
+def _holds(value: Value, variable: Variable) -> bool:
+    known = range_of(value)
+    return known is not None and variable.bounds.contains(known)
 
 
 def _with_points(map: IndexingMap, dims: Sequence[Value]) -> IndexingMap:

@@ -1,0 +1,76 @@
+"""library-calls: elementary functions of f64 become calls of a library, lane by lane.
+
+    %y = math.exp %x : vector<2xf64>
+      ->  %a = vector.extract %x[0] ; %u = llvm.call @exp(%a) ; ... ; %y = vector.from_elements %u, %v
+
+On a CPU the library is the platform's libm, which the process has loaded; on a GPU it is libdevice (`__nv_exp`), which
+`targets/libdevice.py` links.  Our own expansions (`expand-math`) are for f32 and narrower; by here they are done.  The
+call keeps the op's name in `warpsmith.library`.  Reference: pipeline.md 7.2.
+"""
+
+from __future__ import annotations
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Operation, Region, Value
+from warpsmith.ir.dialects import func, vector
+from warpsmith.ir.types import F64, VectorType, element_type, llvm_function
+
+NAME = "library-calls"
+CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
+
+FUNCTIONS: dict[str, str] = {
+    "math.powf": "pow",
+    **{
+        f"math.{name}": name
+        for name in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "exp2"),
+            *("expm1", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh"),
+        )
+    },
+}
+"""What each op is called in C's libm; libdevice puts `__nv_` before it."""
+
+
+def run(module: Operation, *, target: str = "") -> None:
+    """Rewrite all functions for `target` ("cpu", "sm_90"...); by default the entry function's own."""
+    functions = list(func.functions(module))
+    if functions and not target:
+        found = func.entry(module).attributes.get("warpsmith.target")
+        target = found.value if isinstance(found, at.StringAttr) else "cpu"
+    prefix = "" if target == "cpu" else "__nv_"
+    declared: dict[str, int] = {}
+    for function in functions:
+        for op in list(function.walk()):
+            name = FUNCTIONS.get(op.name)
+            if name is not None and element_type(op.result.type) is F64:
+                declared[prefix + name] = len(op.operands)
+                _rewrite(op, prefix + name)
+    for callee, operands in declared.items():
+        _declare(Builder.at_end(module.body), callee, operands)
+
+
+def _declare(b: Builder, name: str, operands: int) -> None:
+    attributes: dict[str, at.Attribute] = {
+        "sym_name": at.string(name),
+        "function_type": at.type_attr(llvm_function(F64, [F64] * operands)),
+        "sym_visibility": at.string("private"),
+    }
+    b.create("llvm.func", (), (), attributes, (Region(),))
+
+
+def _rewrite(op: Operation, callee: str) -> None:
+    b = Builder.before(op)
+    attributes: dict[str, at.Attribute] = {"callee": at.symbol(callee), "warpsmith.library": at.string(op.name)}
+
+    def call(operands: list[Value]) -> Value:
+        return b.op1("llvm.call", operands, F64, attributes)
+
+    type = op.result.type
+    if not isinstance(type, VectorType):
+        result = call(op.operands)
+    else:
+        lanes = [call([vector.extract(b, v, i) for v in op.operands]) for i in range(type.elements)]
+        result = b.op1("vector.from_elements", lanes, type)
+    result.name = op.result.name
+    op.replace_by((result,))

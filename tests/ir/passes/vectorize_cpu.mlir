@@ -1,0 +1,136 @@
+// RUN: vectorize-cpu{vector_bits=256}
+
+// CHECK-LABEL: func.func @square
+// CHECK: scf.for %i = %c0 to {{%\w+}} step %c8 {
+// CHECK-NEXT: [[X:%\w+]] = vector.load %in[%i] : memref<64xf32>, vector<8xf32>
+// CHECK-NEXT: [[Y:%\w+]] = arith.mulf [[X]], [[X]] : vector<8xf32>
+// CHECK-NEXT: vector.store [[Y]], %out[%i] : memref<64xf32>, vector<8xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func @square(%in: memref<64xf32>, %out: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %x = memref.load %in[%i] : memref<64xf32>
+    %y = arith.mulf %x, %x : f32
+    memref.store %y, %out[%i] : memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+// The rest is the same body once more, under a mask; a uniform element is loaded once.
+// CHECK-LABEL: func.func @tail
+// CHECK: scf.for %i = %c0 to [[END:%\w+]] step %c8 {
+// CHECK: [[S:%\w+]] = memref.load %k[%c1]
+// CHECK-NEXT: vector.broadcast [[S]] : f32 to vector<8xf32>
+// CHECK: [[LEFT:%\w+]] = arith.subi %n, [[END]] : index
+// CHECK: scf.if
+// CHECK-NEXT: [[MASK:%\w+]] = vector.create_mask [[LEFT]] : vector<8xi1>
+// CHECK: vector.maskedload %in[[[END]]], [[MASK]],
+// CHECK: memref.load %k[%c1]
+// CHECK: vector.maskedstore %out[[[END]]], [[MASK]],
+func.func @tail(%in: memref<64xf32>, %out: memref<64xf32>, %k: memref<4xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %in[%i] : memref<64xf32>
+    %s = memref.load %k[%c1] : memref<4xf32>
+    %y = arith.mulf %x, %s : f32
+    memref.store %y, %out[%i] : memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+// A branch on a varying condition runs both sides; its loads are masked, for they may lie outside.
+// CHECK-LABEL: func.func @branch
+// CHECK: [[C:%\w+]] = arith.cmpi uge, {{.*}} : vector<8xindex>
+// CHECK: [[X:%\w+]] = vector.maskedload %in[{{%\w+}}], [[C]],
+// CHECK: arith.select [[C]], [[X]], {{%\w+}} : vector<8xi1>, vector<8xf32>
+func.func @branch(%in: memref<64xf32>, %out: memref<64xf32>, %z: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %c = arith.cmpi uge, %i, %c7 : index
+    %y = scf.if %c -> (f32) {
+      %p = arith.subi %i, %c7 : index
+      %x = memref.load %in[%p] : memref<64xf32>
+      scf.yield %x : f32
+    } else {
+      scf.yield %z : f32
+    }
+    memref.store %y, %out[%i] : memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+// An element anywhere is gathered.
+// CHECK-LABEL: func.func @gather
+// CHECK: [[AT:%\w+]] = arith.index_cast {{%\w+}} : vector<8xi32> to vector<8xindex>
+// CHECK: vector.gather %in[%c0{{\w*}}] [[[AT]]], {{.*}} into vector<8xf32>
+func.func @gather(%at: memref<16xi32>, %in: memref<64xf32>, %out: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {
+    %j = memref.load %at[%i] : memref<16xi32>
+    %p = arith.index_cast %j : i32 to index
+    %x = memref.load %in[%p] : memref<64xf32>
+    memref.store %x, %out[%i] : memref<16xf32>
+  }
+  return
+}
+
+// -----
+
+// Stores must be neighbours.
+// CHECK-LABEL: func.func @strided_store
+// CHECK-NOT: vector
+// CHECK: return
+func.func @strided_store(%in: memref<64xf32>, %out: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {
+    %p = arith.muli %i, %c4 : index
+    %x = memref.load %in[%i] : memref<64xf32>
+    memref.store %x, %out[%p] : memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+// A loop inside runs once for all lanes, with a vector where it carried a scalar.
+// CHECK-LABEL: func.func @column_sums
+// CHECK: [[R:%\w+]] = scf.for %j = %c0 to %c5 step %c1 iter_args([[A:%\w+]] = {{%\w+}}) -> (vector<8xf32>) {
+// CHECK: vector.load %in[{{%\w+}}]
+// CHECK: arith.addf [[A]], {{%\w+}} : vector<8xf32>
+// CHECK: vector.store [[R]], %out[%i]
+func.func @column_sums(%in: memref<80xf32>, %out: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %i = %c0 to %c16 step %c1 {
+    %r = scf.for %j = %c0 to %c5 step %c1 iter_args(%a = %zero) -> (f32) {
+      %row = arith.muli %j, %c16 : index
+      %p = arith.addi %row, %i : index
+      %x = memref.load %in[%p] : memref<80xf32>
+      %s = arith.addf %a, %x : f32
+      scf.yield %s : f32
+    }
+    memref.store %r, %out[%i] : memref<16xf32>
+  }
+  return
+}
