@@ -12,7 +12,12 @@ from typing import Protocol
 
 from warpsmith.devices import Device
 from warpsmith.emitters.cpu import loop as cpu_loop
+from warpsmith.emitters.gpu import concatenate as gpu_concatenate
+from warpsmith.emitters.gpu import dynamic_update_slice as gpu_dynamic_update_slice
+from warpsmith.emitters.gpu import input_slices as gpu_input_slices
 from warpsmith.emitters.gpu import loop as gpu_loop
+from warpsmith.emitters.gpu import reduction as gpu_reduction
+from warpsmith.emitters.gpu import transpose as gpu_transpose
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.errors import UnsupportedFusion, UsageError
 from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze
@@ -37,7 +42,14 @@ class Emitter(Protocol):
 
 
 _EMITTERS: Mapping[str, Mapping[str, Emitter]] = {
-    "cuda": {"loop": gpu_loop},
+    "cuda": {
+        "loop": gpu_loop,
+        "concatenate": gpu_concatenate,
+        "dynamic_update_slice": gpu_dynamic_update_slice,
+        "input_slices": gpu_input_slices,
+        "transpose": gpu_transpose,
+        "reduction": gpu_reduction,
+    },
     "cpu": {"loop": cpu_loop},
 }
 _NEVER_ELEMENTAL = ("scatter", "sort")

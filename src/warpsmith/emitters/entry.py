@@ -8,7 +8,7 @@ Reference: sections 3.6, 4 and 7.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from warpsmith.emitters.elemental import HANDLERS, ElementalEmitter, Values
 from warpsmith.emitters.elemental.calls import inline_computation
@@ -51,14 +51,22 @@ def _argument_names(stem: str, count: int) -> list[str]:
 class KernelFunctions:
     """Builds the module of one kernel.
 
-    `b` inserts into the entry; `inputs` and `outputs` are its tensor arguments.
+    `b` inserts into the entry; `inputs` and `outputs` are its tensor arguments.  `aliases`: the outputs that share the
+    buffer of an input, by number; whoever launches the kernel has put the input's contents there.
     """
 
     def __init__(
-        self, analysis: FusionAnalysis, partition: PartitionedComputation, *, numerics: str, name: str
+        self,
+        analysis: FusionAnalysis,
+        partition: PartitionedComputation,
+        *,
+        numerics: str,
+        name: str,
+        aliases: Mapping[int, int] | None = None,
     ) -> None:
         self.analysis = analysis
         self.partition = partition
+        self.aliases = dict(aliases or {})
         self.numerics = numerics
         self.index_bits = index_bits(analysis)
         self.input_shapes = tuple(_array(each) for each in analysis.parameters)
@@ -109,14 +117,18 @@ class KernelFunctions:
         device = self.analysis.device
         align = GPU_ALIGNMENT if device.is_gpu else max(1, min(8, shape.dtype.bits // 8))
         found: dict[str, at.Attribute] = {
-            "xla.slice_index": at.integer_attr(number),
+            "xla.slice_index": at.integer_attr(number if is_input else self._slice_of_output(number)),
             "llvm.align": at.integer_attr(align),
         }
         if shape.byte_size:
             found["llvm.dereferenceable"] = at.integer_attr(shape.byte_size)
-        if is_input:  # outputs get buffers of their own, so no input is ever written
+        if is_input and number not in self.aliases.values():  # other inputs are never written
             found["xla.invariant"] = at.UNIT
         return found
+
+    def _slice_of_output(self, number: int) -> int:
+        """The buffer that argument `number`, an output, lies in: its own, or an input's."""
+        return self.aliases.get(number - len(self.input_shapes), number)
 
     def close_entry(self, results: Sequence[Value], launch: Launch, emitter: str, variant: str = "") -> None:
         """Return `results` and write down how the kernel is launched."""
@@ -130,6 +142,8 @@ class KernelFunctions:
             "warpsmith.index_bits": at.integer_attr(self.index_bits, at.I64),
             "warpsmith.unroll": at.integer_attr(launch.unroll, at.I64),
         }
+        if self.aliases:
+            attributes["warpsmith.aliases"] = at.dense_array([i for pair in self.aliases.items() for i in pair])
         if device.is_gpu:
             attributes["warpsmith.grid"] = at.dense_array(launch.grid)
             attributes["warpsmith.block"] = at.dense_array(launch.block)
@@ -150,10 +164,15 @@ class KernelFunctions:
         """Emit a called computation in place, or call its function when it is large."""
         if len(computation) <= INLINE_LIMIT:
             return inline_computation(e, computation, args)
+        name = self.function_of(computation)
+        return tuple(gpu.pure_call(e.b, name, [v for each in args for v in each], leaf_types(computation.root.shape)))
+
+    def function_of(self, computation: HloComputation) -> str:
+        """The name of a called computation's function of scalars."""
         name = self._computations.get(computation)
         if name is None:
             name = self._computations[computation] = self._unique(plain_name(computation.name))
-        return tuple(gpu.pure_call(e.b, name, [v for each in args for v in each], leaf_types(computation.root.shape)))
+        return name
 
     # -- the private functions
     def finish(self) -> Operation:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpsmith.emitters.elemental import HANDLERS, ElementalEmitter
+from warpsmith.emitters.elemental import HANDLERS, ElementalEmitter, Values
+from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions, insert_element
 from warpsmith.emitters.types import element_types
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -98,8 +99,18 @@ def emit_group_loop(
 
 
 def entry_emitter(functions: KernelFunctions) -> ElementalEmitter:
-    """Constants and index arithmetic in the entry function."""
-    emitter = ElementalEmitter(functions.entry.body, HANDLERS, strict=functions.numerics == "strict")
+    """Constants and index arithmetic in the entry function, and values that other functions compute."""
+
+    def provide(e: ElementalEmitter, instruction: HloInstruction, indices: Indices) -> Values:
+        return functions.call(e.b, functions.partition.owners[instruction], functions.inputs, indices)
+
+    emitter = ElementalEmitter(
+        *(functions.entry.body, HANDLERS),
+        tensors=functions.inputs,
+        provider=provide,
+        caller=functions.call_computation,
+        strict=functions.numerics == "strict",
+    )
     emitter.b.location = functions.b.location
     functions.b = emitter.b
     return emitter

@@ -45,5 +45,6 @@ def make_kernel(
         maps=tuple((title, str(map)) for title, map in maps),
         refused=analysis.refused,
         shared_bytes=shared_bytes,
+        aliases=tuple(functions.aliases.items()),
         chunk=chunk,
     )

@@ -205,10 +205,12 @@ def _drop_unused(result: PartitionedComputation, epilogue_roots: set[HloInstruct
     """A function whose only purpose was a root that an epilogue covers is never called."""
     if not epilogue_roots:
         return
+    read = {operand for instruction in result.owners for operand in instruction.operands}
+    unread = epilogue_roots - read
     result.subgraphs = [
         each
         for each in result.subgraphs
-        if each in result.groups or each in result.epilogues or not set(each.roots) <= epilogue_roots
+        if each in result.groups or each in result.epilogues or not set(each.roots) <= unread
     ]
 
 

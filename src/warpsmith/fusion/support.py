@@ -1,4 +1,4 @@
-"""Which single ops of an entry become kernels, and which run on the host.
+"""Which single ops become kernels, which run on the host, and which are steps of control flow.
 
 In: an instruction.  Out: yes or no, and why not, in words.  Ops that the elemental emitter takes become kernels; a
 matrix product or convolution that a plain loop would be slow at is left to the host's library.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.hlo.module import HloInstruction
+from warpsmith.fusion.control_flow import RUNS
+from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.shapes import TupleShape
 
-__all__ = ["host_reason", "is_view"]
+__all__ = ["IN_PLACE", "KERNEL_OPS", "host_reason", "is_large_product", "is_view", "may_update_in_place"]
 
 _MOVES = (
     *("bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "iota", "pad"),
@@ -23,17 +24,26 @@ _NOT_ELEMENTAL = frozenset(("stochastic-convert",))
 KERNEL_OPS: frozenset[str] = frozenset(
     {name for name, row in OPCODES.items() if row.elementwise} - _NOT_ELEMENTAL | {*_MOVES, *_PRODUCTS}
 )
-LARGE_PRODUCT = 1 << 22  # multiply-adds
+LARGE_PRODUCT = 1 << 18
+"""Multiply-adds up to which a product is a kernel: beyond, calling the library costs less than it saves."""
+
+IN_PLACE = "it writes into its operand, which nobody needs any more"
+"""The reason of a dynamic-update-slice on the host."""
+
+_UPDATE_FRACTION = 4
+_VIEWS = frozenset(("tuple", "get-tuple-element", "bitcast", "opt-barrier", "domain", "add-dependency", "after-all"))
 
 
 def is_view(instruction: HloInstruction) -> bool:
     """Ops that only give other names to buffers."""
-    return instruction.opcode in ("tuple", "get-tuple-element", "bitcast", "optimization-barrier")
+    return instruction.opcode in _VIEWS
 
 
 def host_reason(instruction: HloInstruction) -> str | None:
     """Why a single op runs on the host; None when it becomes a kernel."""
     opcode = instruction.opcode
+    if opcode in RUNS:
+        return f"'{opcode}' is control flow"
     if opcode not in KERNEL_OPS:
         return f"no emitter takes '{opcode}'"
     shapes = [each.shape for each in (instruction, *instruction.operands)]
@@ -44,6 +54,32 @@ def host_reason(instruction: HloInstruction) -> str | None:
     if any(any(leaf.dynamic) for shape in shapes for leaf in shape.leaves()):
         return "a dimension is dynamic"
     return None
+
+
+def is_large_product(instruction: HloInstruction) -> bool:
+    """A dot or convolution that is left to a library."""
+    return instruction.opcode in _PRODUCTS and _large_product(instruction) is not None
+
+
+def may_update_in_place(
+    computation: HloComputation,
+    op: HloInstruction,
+    buffer: HloInstruction,
+    user: HloInstruction | None = None,
+    *,
+    is_entry: bool,
+) -> bool:
+    """Whether `op` is a dynamic-update-slice of a small part of `buffer`, whose last user it (or `user`, the fusion
+    that holds it) is.  A run makes sure; where it finds otherwise the buffer is copied first.  An entry's parameters
+    are the caller's."""
+    if op.opcode != "dynamic-update-slice":
+        return False
+    if op.operands[1].array_shape.elements * _UPDATE_FRACTION > op.array_shape.elements:
+        return False
+    if buffer.opcode == "constant" or (is_entry and buffer.opcode == "parameter") or buffer is computation.root:
+        return False
+    users = computation.users(buffer)
+    return bool(users) and users[-1] is (user or op)
 
 
 def _large_product(instruction: HloInstruction) -> str | None:

@@ -1,12 +1,20 @@
-"""Plain ops of an entry become fusions of one op, so that emitters see nothing but fusions.
+"""A module as the schedule wants it: nothing but fusions, and ops that stay by themselves.
 
-In: a module.  Out: a module whose entry has each op that an emitter takes inside a kLoop fusion of its own, under the
-op's name; constants of one value go into the fusion with it.  Everything else stays as it is.
+In: a module.  Out: a module in which each plain op that an emitter takes is inside a kLoop fusion of its own, under
+the op's name, in every computation that control flow reaches; constants of one value go into the fusion with it.
+Small calls are spliced in first.  Where the host computes (`host`: on the CPU), large products are taken out of
+fusions, and so are dynamic-update-slices that may write in place and ops that no emitter takes.  Everything else stays
+as it is.
 """
 
 from __future__ import annotations
 
-from warpsmith.fusion.support import host_reason
+from collections.abc import Callable, Collection
+
+from warpsmith.fusion.inline_calls import inline_calls
+from warpsmith.fusion.rewrite import Rewriting, rewritten
+from warpsmith.fusion.split import split_out
+from warpsmith.fusion.support import host_reason, is_large_product, may_update_in_place
 from warpsmith.fusion.traversal import reshape_is_bitcast
 from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
@@ -15,56 +23,60 @@ from warpsmith.hlo.shapes import TupleShape
 __all__ = ["wrap"]
 
 
-def wrap(module: HloModule) -> HloModule:
-    """The module with the entry's plain ops wrapped; the module itself when there is none."""
-    if not any(_wraps(each) for each in module.entry):
-        return module
-    names = {computation.name for computation in module.computations}
-    bodies: list[HloComputation] = []
-    replaced: dict[HloInstruction, HloInstruction] = {}
-    instructions: list[HloInstruction] = []
-    for old in module.entry:
-        if _wraps(old):
-            body, outside = _body(old, _fresh(f"wrapped_{old.opcode}", names))
-            bodies.append(body)
-            operands = tuple(replaced[each] for each in outside)
-            attributes: dict[str, object] = {"kind": "kLoop", "calls": body}
-            if old.metadata is not None:
-                attributes["metadata"] = old.metadata
-            new = HloInstruction(old.name, "fusion", old.shape, operands, frozen(attributes), origin=old.origin)
-        elif _is_free_reshape(old):
-            new = HloInstruction(old.name, "bitcast", old.shape, (replaced[old.operands[0]],), origin=old.origin)
-        elif all(replaced[each] is each for each in old.operands):
-            new = old
-        else:
-            operands = tuple(replaced[each] for each in old.operands)
-            new = HloInstruction(
-                *(
-                    old.name,
-                    old.opcode,
-                    old.shape,
-                    operands,
-                    old.attributes,
-                    old.literal,
-                    old.parameter_number,
-                    old.origin,
-                )
-            )
-        replaced[old] = new
-        instructions.append(new)
-    entry = module.entry
-    new_entry = HloComputation(entry.name, tuple(instructions), replaced[entry.root], entry.attributes, entry.origin)
-    computations: list[HloComputation] = []
-    for computation in module.computations:
-        if computation is entry:
-            computations += [*bodies, new_entry]
-        else:
-            computations.append(computation)
-    return HloModule(module.name, tuple(computations), new_entry, module.attributes, module.style)
+Lacking = Callable[[HloInstruction], Collection[str]]
+"""The opcodes in a fusion's body for which no emitter takes it."""
 
 
-def _wraps(instruction: HloInstruction) -> bool:
-    return host_reason(instruction) is None and not _is_free_reshape(instruction)
+def wrap(module: HloModule, *, host: Lacking | None = None) -> HloModule:
+    """The module with calls spliced in and plain ops wrapped; the module itself when there is nothing to do.
+
+    With `host`, which says what can't stay in a fusion, fusions lose what the host does better.
+    """
+    inlined = inline_calls(module)
+    entry = inlined.entry
+
+    def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
+        if old.opcode == "fusion":
+            apart = _better_apart(at.computation, old, host(old), at.computation is entry) if host else []
+            return split_out(at, old, apart) if apart else at.keep(old)
+        if _is_free_reshape(old):
+            return at.emit(HloInstruction(old.name, "bitcast", old.shape, at.operands(old), origin=old.origin))
+        if host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry)):
+            return at.keep(old)
+        body, outside = _body(old, at.fresh(f"wrapped_{old.opcode}"))
+        at.bodies.append(body)
+        attributes: dict[str, object] = {"kind": "kLoop", "calls": body}
+        if old.metadata is not None:
+            attributes["metadata"] = old.metadata
+        operands = tuple(at.new[each] for each in outside)
+        return at.emit(HloInstruction(old.name, "fusion", old.shape, operands, frozen(attributes), origin=old.origin))
+
+    return rewritten(inlined, replace)
+
+
+def _updates_in_place(computation: HloComputation, op: HloInstruction, entry: HloComputation) -> bool:
+    return bool(op.operands) and may_update_in_place(computation, op, op.operands[0], is_entry=computation is entry)
+
+
+def _better_apart(
+    computation: HloComputation, fusion: HloInstruction, lacking: Collection[str], is_entry: bool
+) -> list[HloInstruction]:
+    """Ops of a fusion's body that the host does better."""
+    body = fusion.attr("calls", HloComputation)
+    found: list[HloInstruction] = []
+    roots = set(body.root.operands if body.root.opcode == "tuple" else (body.root,))
+    outer = dict(zip(body.parameters, fusion.operands, strict=True))
+    for op in body:
+        if is_large_product(op) or op.opcode in lacking:
+            found.append(op)
+        elif op.opcode == "dynamic-update-slice" and op in roots and not body.users(op)[1:]:
+            buffer = op.operands[0]
+            while buffer.opcode == "bitcast":
+                buffer = buffer.operands[0]
+            given = outer.get(buffer)
+            if given is not None and may_update_in_place(computation, op, given, fusion, is_entry=is_entry):
+                found.append(op)
+    return found
 
 
 def _is_free_reshape(instruction: HloInstruction) -> bool:
@@ -76,17 +88,8 @@ def _is_free_reshape(instruction: HloInstruction) -> bool:
     )
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    candidate, count = name, 0
-    while candidate in taken:
-        count += 1
-        candidate = f"{name}.{count}"
-    taken.add(candidate)
-    return candidate
-
-
 def _body(instruction: HloInstruction, name: str) -> tuple[HloComputation, list[HloInstruction]]:
-    """The op in a computation of its own, and the entry instructions that its parameters stand for."""
+    """The op in a computation of its own, and the caller's instructions that its parameters stand for."""
     builder = ComputationBuilder(name)
     inside: dict[HloInstruction, HloInstruction] = {}
     outside: list[HloInstruction] = []

@@ -12,18 +12,34 @@ from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_pred
 from warpsmith.ir.core import Value
 from warpsmith.ir.types import F64, FloatType
 
-__all__ = ["COMPLEX_ROWS", "complex_product"]
+__all__ = [
+    "COMPLEX_ROWS",
+    "Pair",
+    "complex_product",
+    "log_modulus",
+    "modulus",
+    "pair",
+    "power",
+    "quotient",
+    "root",
+    "scaled",
+    "times",
+    "wide",
+    "without_angle",
+]
 
 Pair = tuple[Value, Value]
 
+_LN2 = 0.6931471805599453
 
-def _pair(values: Values) -> Pair:
+
+def pair(values: Values) -> Pair:
     return values[0], values[1]
 
 
 def _componentwise(name: str) -> Scalar:
     def emit(s: Scalars) -> Values:
-        (a, b), (c, d) = _pair(s.args[0]), _pair(s.args[1])
+        (a, b), (c, d) = pair(s.args[0]), pair(s.args[1])
         return s.arith(name, a, c), s.arith(name, b, d)
 
     return emit
@@ -36,10 +52,10 @@ def complex_product(s: Scalars, x: Pair, y: Pair) -> Pair:
 
 
 def _multiply(s: Scalars) -> Values:
-    return complex_product(s, _pair(s.args[0]), _pair(s.args[1]))
+    return complex_product(s, pair(s.args[0]), pair(s.args[1]))
 
 
-def _wide(emit: Scalar) -> Scalar:
+def wide(emit: Scalar) -> Scalar:
     """Compute in f64 and round once."""
 
     def wide(s: Scalars) -> Values:
@@ -53,7 +69,7 @@ def _wide(emit: Scalar) -> Scalar:
     return wide
 
 
-def _quotient(s: Scalars, x: Pair, y: Pair) -> Pair:
+def quotient(s: Scalars, x: Pair, y: Pair) -> Pair:
     """Smith's algorithm: scaled by the larger part of the divisor."""
     (a, b), (c, d) = x, y
     real_larger = s.cmpf("oge", s.math("absf", c), s.math("absf", d))
@@ -65,14 +81,53 @@ def _quotient(s: Scalars, x: Pair, y: Pair) -> Pair:
     # (a+bi)/(c+di): imaginary top is b - a*r when |c| >= |d|, and b*r - a otherwise.
     cross_one = s.arith("subf", b, s.arith("mulf", a, ratio))
     cross_two = s.arith("subf", s.arith("mulf", b, ratio), a)
-    return s.arith("divf", top, bottom), s.arith("divf", s.select(real_larger, cross_one, cross_two), bottom)
+    parts = s.arith("divf", top, bottom), s.arith("divf", s.select(real_larger, cross_one, cross_two), bottom)
+    return _recovered(s, x, y, parts)
+
+
+def _recovered(s: Scalars, x: Pair, y: Pair, parts: Pair) -> Pair:
+    """Where both parts came out NaN: the infinity or zero that C's Annex G gives for x/0, infinite/finite, finite/infinite."""
+    zero = s.emitter.constant(0.0, x[0].type)
+    one = s.emitter.constant(1.0, x[0].type)
+    infinity = s.emitter.constant(float("inf"), x[0].type)
+
+    def is_infinite(z: Pair) -> Value:
+        return s.arith("ori", *(s.cmpf("oeq", s.math("absf", part), infinity) for part in z))
+
+    def is_finite(z: Pair) -> Value:
+        return s.arith("andi", *(s.cmpf("olt", s.math("absf", part), infinity) for part in z))
+
+    def directions(chosen: Value, z: Pair) -> Pair:
+        """Infinite parts as 1 and others as 0, signs kept, where `chosen`."""
+        a, b = (
+            s.math("copysign", s.select(s.cmpf("oeq", s.math("absf", part), infinity), one, zero), part) for part in z
+        )
+        return s.select(chosen, a, z[0]), s.select(chosen, b, z[1])
+
+    grows = s.arith("andi", is_infinite(x), is_finite(y))
+    vanishes = s.arith("andi", is_infinite(y), is_finite(x))
+    (a, b), (c, d) = directions(grows, x), directions(vanishes, y)
+    size = s.select(grows, infinity, zero)
+    known = s.arith("ori", grows, vanishes)
+    by_zero = s.arith("andi", s.cmpf("oeq", y[0], zero), s.cmpf("oeq", y[1], zero))
+    toward = s.math("copysign", infinity, y[0])
+    found = (
+        s.arith("mulf", size, s.arith("addf", s.arith("mulf", a, c), s.arith("mulf", b, d))),
+        s.arith("mulf", size, s.arith("subf", s.arith("mulf", b, c), s.arith("mulf", a, d))),
+    )
+    lost = s.arith("andi", s.cmpf("uno", parts[0], parts[0]), s.cmpf("uno", parts[1], parts[1]))
+    real, imaginary = (
+        s.select(lost, s.select(by_zero, s.arith("mulf", toward, top), s.select(known, value, part)), part)
+        for top, value, part in zip(x, found, parts, strict=True)
+    )
+    return real, imaginary
 
 
 def _divide(s: Scalars) -> Values:
-    return _quotient(s, _pair(s.args[0]), _pair(s.args[1]))
+    return quotient(s, pair(s.args[0]), pair(s.args[1]))
 
 
-def _modulus(s: Scalars, z: Pair) -> Value:
+def modulus(s: Scalars, z: Pair) -> Value:
     """sqrt(a^2 + b^2), scaled by the larger part; an infinite part makes it infinite whatever the other is."""
     a, b = s.math("absf", z[0]), s.math("absf", z[1])
     infinity = s.emitter.constant(float("inf"), a.type)
@@ -86,32 +141,51 @@ def _modulus(s: Scalars, z: Pair) -> Value:
 
 
 def _abs(s: Scalars) -> Values:
-    return (_modulus(s, _pair(s.args[0])),)
+    return (modulus(s, pair(s.args[0])),)
 
 
 def _sign(s: Scalars) -> Values:
-    z = _pair(s.args[0])
-    size = _modulus(s, z)
+    z = pair(s.args[0])
+    size = modulus(s, z)
     is_zero = s.cmpf("oeq", size, s.emitter.constant(0.0, size.type))
     safe = s.select(is_zero, s.emitter.constant(1.0, size.type), size)
     return tuple(s.arith("divf", part, safe) for part in z)
 
 
 def _exp(s: Scalars) -> Values:
-    a, b = _pair(s.args[0])
+    a, b = pair(s.args[0])
     size = s.math("exp", a)
-    return s.arith("mulf", size, s.math("cos", b)), s.arith("mulf", size, s.math("sin", b))
+    parts = times(s, size, s.math("cos", b)), times(s, size, s.math("sin", b))
+    return without_angle(s, a, b, parts)
+
+
+def times(s: Scalars, x: Value, y: Value) -> Value:
+    """x * y, zero where either is."""
+    zero = s.emitter.constant(0.0, x.type)
+    product = s.arith("mulf", x, y)
+    vanishes = s.arith("ori", s.cmpf("oeq", x, zero), s.cmpf("oeq", y, zero))
+    signed = s.math("copysign", zero, s.arith("mulf", s.math("copysign", s.emitter.constant(1.0, x.type), x), y))
+    return s.select(vanishes, signed, product)
+
+
+def without_angle(s: Scalars, a: Value, b: Value, parts: Pair) -> Pair:
+    """NaN where b, an angle, isn't finite and a is; else `parts`."""
+    infinity = s.emitter.constant(float("inf"), a.type)
+    finite = s.cmpf("olt", s.math("absf", a), infinity)
+    lost = s.arith("andi", finite, s.cmpf("uge", s.math("absf", b), infinity))
+    nan = s.emitter.constant(float("nan"), a.type)
+    return s.select(lost, nan, parts[0]), s.select(lost, nan, parts[1])
 
 
 def _log(s: Scalars) -> Values:
-    a, b = _pair(s.args[0])
-    return _log_modulus(s, (a, b)), s.math("atan2", b, a)
+    a, b = pair(s.args[0])
+    return log_modulus(s, (a, b)), s.math("atan2", b, a)
 
 
-def _log_modulus(s: Scalars, z: Pair) -> Value:
+def log_modulus(s: Scalars, z: Pair) -> Value:
     """log|z|; near 1 as log1p(|z|^2 - 1) / 2 with the difference taken by factors, so that nothing cancels."""
     x, y = s.math("absf", z[0]), s.math("absf", z[1])
-    size = _modulus(s, z)
+    size = modulus(s, z)
     constant = s.emitter.constant
     one, half = constant(1.0, size.type), constant(0.5, size.type)
     x_larger = s.cmpf("oge", x, y)
@@ -119,46 +193,85 @@ def _log_modulus(s: Scalars, z: Pair) -> Value:
     above = s.arith("mulf", s.arith("subf", large, one), s.arith("addf", large, one))
     near = s.arith("mulf", half, s.math("log1p", s.arith("addf", above, s.arith("mulf", small, small))))
     low, high = s.cmpf("ogt", size, half), s.cmpf("olt", size, constant(2.0, size.type))
-    return s.select(s.arith("andi", low, high), near, s.math("log", size))
+    inner, by_size = scaled(s, (x, y))
+    far = s.arith("addf", s.math("log", modulus(s, inner)), by_size(2 * _LN2, 0.0, -108 * _LN2))
+    return s.select(s.arith("andi", low, high), near, far)
 
 
-def _power(s: Scalars) -> Values:
+def power(s: Scalars, x: Pair, y: Pair) -> Pair:
     """exp(y log x); 0 to a power with positive real part is 0, and 0 to the 0 is 1."""
-    x, y = _pair(s.args[0]), _pair(s.args[1])
-    size = _modulus(s, x)
+    size = modulus(s, x)
     zero, one = s.emitter.constant(0.0, size.type), s.emitter.constant(1.0, size.type)
     is_zero = s.cmpf("oeq", size, zero)
-    logarithm = (s.select(is_zero, zero, _log_modulus(s, x)), s.math("atan2", x[1], x[0]))
+    logarithm = (s.select(is_zero, zero, log_modulus(s, x)), s.math("atan2", x[1], x[0]))
     real, imaginary = complex_product(s, y, logarithm)
     grown = s.math("exp", real)
     exponent_is_zero = s.arith("andi", s.cmpf("oeq", y[0], zero), s.cmpf("oeq", y[1], zero))
     at_zero = s.select(exponent_is_zero, one, zero)
+    # An infinite base to a negative power has no angle, but it vanishes all the same.
+    vanishes = s.arith("ori", is_zero, s.cmpf("oeq", real, s.emitter.constant(float("-inf"), size.type)))
     return (
-        s.select(is_zero, at_zero, s.arith("mulf", grown, s.math("cos", imaginary))),
-        s.select(is_zero, zero, s.arith("mulf", grown, s.math("sin", imaginary))),
+        s.select(vanishes, at_zero, s.arith("mulf", grown, s.math("cos", imaginary))),
+        s.select(vanishes, zero, s.arith("mulf", grown, s.math("sin", imaginary))),
     )
 
 
+def _power(s: Scalars) -> Values:
+    return power(s, pair(s.args[0]), pair(s.args[1]))
+
+
 def _sqrt(s: Scalars) -> Values:
+    return root(s, pair(s.args[0]))
+
+
+def root(s: Scalars, z: Pair) -> Pair:
     """sqrt((|z|+|a|)/2) and b over twice that, swapped for a negative real part."""
-    a, b = _pair(s.args[0])
+    (a, b), by_size = scaled(s, z)
     zero, half = s.emitter.constant(0.0, a.type), s.emitter.constant(0.5, a.type)
-    size = _modulus(s, (a, b))
+    size = modulus(s, (a, b))
     halves = s.arith("addf", s.arith("mulf", half, size), s.arith("mulf", half, s.math("absf", a)))
     large = s.math("sqrt", halves)
     is_zero = s.cmpf("oeq", large, zero)
     safe = s.select(is_zero, s.emitter.constant(1.0, a.type), large)
     small = s.arith("mulf", half, s.arith("divf", s.math("absf", b), safe))
     infinity = s.emitter.constant(float("inf"), a.type)  # an infinite imaginary part makes both parts so
-    small = s.select(s.cmpf("oeq", s.math("absf", b), infinity), infinity, small)
+    infinite = s.cmpf("oeq", s.math("absf", b), infinity)
+    large, small = s.select(infinite, infinity, large), s.select(infinite, infinity, small)
     negative = s.cmpf("olt", a, zero)
-    real = s.select(negative, small, large)
-    return real, s.math("copysign", s.select(negative, large, small), b)
+    back = by_size(2.0, 1.0, 2.0**-54)
+    real, imaginary = (
+        s.arith("mulf", part, back) for part in (s.select(negative, small, large), s.select(negative, large, small))
+    )
+    return real, s.math("copysign", imaginary, b)
+
+
+BySize = Callable[[float, float, float], Value]
+
+
+def scaled(s: Scalars, z: Pair) -> tuple[Pair, BySize]:
+    """z times 2^-2 where its modulus could overflow, times 2^108 where its parts are subnormal; and a choice by these.
+
+    c64 needs none of it: it's in f64, whose range is that of no modulus of it.
+    """
+    constant = s.emitter.constant
+    type = z[0].type
+    if s.dtype.bits == 64:
+        return z, lambda _large, usual, _small: constant(usual, type)
+    size = s.arith("maximumf", s.math("absf", z[0]), s.math("absf", z[1]))
+    large, small = s.cmpf("ogt", size, constant(2.0**1000, type)), s.cmpf("olt", size, constant(2.0**-960, type))
+
+    def by_size(if_large: float, usual: float, if_small: float) -> Value:
+        return s.select(
+            large, constant(if_large, type), s.select(small, constant(if_small, type), constant(usual, type))
+        )
+
+    factor = by_size(0.25, 1.0, 2.0**108)
+    return (s.arith("mulf", z[0], factor), s.arith("mulf", z[1], factor)), by_size
 
 
 def _compare(s: Scalars) -> Values:
     """EQ and NE by parts; the orderings are by real part, then imaginary."""
-    (a, b), (c, d) = _pair(s.args[0]), _pair(s.args[1])
+    (a, b), (c, d) = pair(s.args[0]), pair(s.args[1])
     direction = str(s.instruction.attributes["direction"])
     if direction == "EQ":
         return as_pred(s, s.arith("andi", s.cmpf("oeq", a, c), s.cmpf("oeq", b, d)))
@@ -179,7 +292,7 @@ def _ordered(s: Scalars, direction: str, x: Pair, y: Pair) -> Value:
 
 def _choose(direction: str) -> Scalar:
     def emit(s: Scalars) -> Values:
-        x, y = _pair(s.args[0]), _pair(s.args[1])
+        x, y = pair(s.args[0]), pair(s.args[1])
         first = _ordered(s, direction, x, y)
         return tuple(s.select(first, p, q) for p, q in zip(x, y, strict=True))
 
@@ -194,14 +307,14 @@ COMPLEX_ROWS: dict[str, Row] = {
     "add": Row(complex=_componentwise("addf")),
     "subtract": Row(complex=_componentwise("subf")),
     "multiply": Row(complex=_multiply),
-    "divide": Row(complex=_wide(_divide)),
+    "divide": Row(complex=wide(_divide)),
     "negate": Row(complex=_parts(lambda s, x: s.negf(x))),
-    "abs": Row(complex=_wide(_abs)),
-    "sign": Row(complex=_wide(_sign)),
-    "exponential": Row(complex=_wide(_exp)),
-    "log": Row(complex=_wide(_log)),
-    "power": Row(complex=_wide(_power)),
-    "sqrt": Row(complex=_wide(_sqrt)),
+    "abs": Row(complex=wide(_abs)),
+    "sign": Row(complex=wide(_sign)),
+    "exponential": Row(complex=wide(_exp)),
+    "log": Row(complex=wide(_log)),
+    "power": Row(complex=wide(_power)),
+    "sqrt": Row(complex=wide(_sqrt)),
     "compare": Row(complex=_compare),
     "maximum": Row(complex=_choose("GE")),
     "minimum": Row(complex=_choose("LE")),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from warpsmith.dtypes import DType
 from warpsmith.emitters.elemental.bits import bitcast_element
+from warpsmith.emitters.elemental.complex_functions import COMPLEX_FUNCTION_ROWS
 from warpsmith.emitters.elemental.complexes import COMPLEX_ROWS
 from warpsmith.emitters.elemental.converts import convert
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Emission, Indices, Values
@@ -49,12 +50,7 @@ _ANY_KIND: dict[str, Scalar] = {
 }
 """Rows that look at no kind: the same for every element type."""
 
-_TABLES: tuple[Mapping[str, Row], ...] = (INTEGER_ROWS, FLOAT_ROWS, COMPLEX_ROWS)
-
-
-def _works_on_bits(instruction: HloInstruction) -> bool:
-    """Ops that must see 8-bit floats as they are."""
-    return instruction.opcode == "reduce-precision" or instruction.attributes.get("type") == "TOTALORDER"
+_TABLES: tuple[Mapping[str, Row], ...] = (INTEGER_ROWS, FLOAT_ROWS, COMPLEX_ROWS, COMPLEX_FUNCTION_ROWS)
 
 
 ELEMENTWISE: frozenset[str] = frozenset(_ANY_KIND) | {name for table in _TABLES for name in table}
@@ -87,7 +83,7 @@ def emit_scalars(emitter: ElementalEmitter, instruction: HloInstruction, args: S
             span=instruction.span,
             help="convert the operands to a type that has this op, or move it out of the fusion",
         )
-    if is_small(dtype) and not _works_on_bits(instruction):
+    if is_small(dtype):
         return narrow(scalars, row(widen(scalars)), instruction.array_shape.dtype)
     return row(scalars)
 

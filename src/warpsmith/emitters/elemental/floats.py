@@ -10,6 +10,7 @@ from warpsmith.dtypes import by_name
 from warpsmith.emitters.elemental.bits import reduce_precision
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_pred
+from warpsmith.emitters.types import scalar_type
 from warpsmith.ir.attributes import opaque
 from warpsmith.ir.core import Value
 from warpsmith.ir.types import F32, FloatType, integer
@@ -99,6 +100,13 @@ def _is_finite(s: Scalars) -> Values:
     return as_pred(s, s.cmpf("one", s.math("absf", s.x), s.constant(float("inf"))))
 
 
+def _complex(s: Scalars) -> Values:
+    """Parts in the result's format, should they be narrower."""
+    part = scalar_type(s.instruction.array_shape.dtype)
+    assert isinstance(part, FloatType)
+    return s.resize_float(s.x, part), s.resize_float(s.y, part)
+
+
 def _clamp(s: Scalars) -> Values:
     low, x, high = (each[0] for each in s.args)
     return (s.arith("minimumf", s.arith("maximumf", x, low), high),)
@@ -132,7 +140,7 @@ FLOAT_ROWS: dict[str, Row] = {
     "round-nearest-afz": Row(float=_math("round")),
     "real": Row(float=lambda s: (s.x,)),
     "imag": Row(float=lambda s: (s.constant(0.0),)),
-    "complex": Row(float=lambda s: (s.x, s.y)),
+    "complex": Row(float=_complex),
     **{
         name: Row(float=_math(name))
         for name in (

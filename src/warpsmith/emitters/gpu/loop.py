@@ -10,6 +10,7 @@ In: an analysis.  Out: the kernel.  Reference: section 5.1.
 from __future__ import annotations
 
 from warpsmith.emitters.entry import KernelFunctions
+from warpsmith.emitters.gpu.grid import grid_ids, over_ids
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch, calculate_launch, split_grid_x, unroll_factor
 from warpsmith.emitters.loop_common import emit_group_loop, entry_emitter, first_shape, root_groups
@@ -18,14 +19,11 @@ from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, work_item_map
-from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import gpu
+from warpsmith.ir import attributes as at
 
 __all__ = ["NAME", "emit", "launch", "matches", "thread_to_output"]
 
 NAME = "loop"
-_DIMENSIONS = ("x", "y", "z")
-_ALWAYS_SHOWN = (0, 3)  # th_x and bl_x
 
 
 def matches(analysis: FusionAnalysis) -> str | None:
@@ -51,10 +49,7 @@ def launch(analysis: FusionAnalysis) -> Launch:
 
 def thread_to_output(shape: Shape, launch: Launch) -> IndexingMap:
     """(thread and block ids)[vector_index] -> index in `shape`; ids with one value are left out, x ones kept."""
-    map = work_item_map(shape.dims, shape.minor_to_major, launch.block, launch.grid, launch.unroll)
-    sizes = (*launch.block, *launch.grid)
-    gone = [size == 1 and i not in _ALWAYS_SHOWN for i, size in enumerate(sizes)]
-    return map.drop_variables([*gone, *[False] * map.num_symbols])
+    return over_ids(work_item_map(shape.dims, shape.minor_to_major, launch.block, launch.grid, launch.unroll), launch)
 
 
 def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel:
@@ -63,12 +58,7 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     parts = partition(analysis.body, root_groups(analysis))
     functions = KernelFunctions(analysis, parts, numerics=numerics, name=name)
     constants = entry_emitter(functions)
-    sizes = (*chosen.block, *chosen.grid)
-    ids: list[Value] = []
-    for i, size in enumerate(sizes):
-        if size > 1 or i in _ALWAYS_SHOWN:
-            make = gpu.thread_id if i < 3 else gpu.block_id
-            ids.append(make(functions.b, _DIMENSIONS[i % 3], size))
+    ids = grid_ids(functions, chosen)
     results = dict(enumerate(functions.outputs))
     maps: list[tuple[str, IndexingMap]] = []
     for group in parts.groups:
@@ -77,4 +67,6 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
         maps.append((f"thread -> {group.roots[0].name}", map))
     constants.drop_unused()
     functions.close_entry([results[i] for i in range(len(results))], chosen, NAME)
+    if analysis.smallest_output_bits < 8:  # the unroll factor is chosen so
+        functions.entry.attributes["warpsmith.whole_bytes"] = at.UNIT
     return make_kernel(functions, chosen, NAME, maps)

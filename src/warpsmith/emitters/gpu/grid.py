@@ -1,0 +1,84 @@
+"""What the GPU emitters share: thread and block ids, and writing roots to the kernel's outputs.
+
+In: functions and a launch; values of roots and where they go.  Out: id ops; inserts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from warpsmith.emitters.elemental import ElementalEmitter, Values
+from warpsmith.emitters.elemental.emitter import Indices
+from warpsmith.emitters.entry import KernelFunctions, insert_element
+from warpsmith.emitters.launch import Launch
+from warpsmith.emitters.loop_common import Output
+from warpsmith.emitters.types import element_types
+from warpsmith.hlo.module import HloInstruction
+from warpsmith.hlo.shapes import Shape
+from warpsmith.indexing import IndexingMap, bitcast_map
+from warpsmith.ir.core import Value
+from warpsmith.ir.dialects import gpu
+
+__all__ = ["grid_ids", "over_ids", "root_map", "split_roots", "through", "to_dims", "write_outputs"]
+
+_DIMENSIONS = ("x", "y", "z")
+_ALWAYS_SHOWN = (0, 3)  # th_x and bl_x
+
+
+def grid_ids(functions: KernelFunctions, launch: Launch) -> list[Value]:
+    """The thread and block ids that have more than one value, x ones in any case."""
+    ids: list[Value] = []
+    for i, size in enumerate((*launch.block, *launch.grid)):
+        if size > 1 or i in _ALWAYS_SHOWN:
+            make = gpu.thread_id if i < 3 else gpu.block_id
+            ids.append(make(functions.b, _DIMENSIONS[i % 3], size))
+    return ids
+
+
+def over_ids(map: IndexingMap, launch: Launch) -> IndexingMap:
+    """A map over all six ids as a map over those that `grid_ids` makes."""
+    gone = [size == 1 and i not in _ALWAYS_SHOWN for i, size in enumerate((*launch.block, *launch.grid))]
+    return map.drop_variables([*gone, *[False] * map.num_symbols])
+
+
+def through(map: IndexingMap, place: IndexingMap | None, launch: Launch) -> IndexingMap:
+    """A map from ids to an index, and on through `place` (None: as it is), over the ids that are shown."""
+    whole = map if place is None else map.then(place).simplify()
+    return over_ids(whole.remove_unused_symbols(), launch)
+
+
+def to_dims(map: IndexingMap, sizes: Sequence[int], dims: Sequence[int]) -> IndexingMap:
+    """A map to an index over `sizes` as a map to the index of the same element over `dims`, both row-major."""
+    return map if tuple(sizes) == tuple(dims) else map.then(bitcast_map(sizes, None, dims, None)).simplify()
+
+
+def root_map(sizes: Sequence[int], shape: Shape) -> IndexingMap | None:
+    """Index in a row-major array of `sizes` to the index of the same element in `shape`; None when they are one."""
+    found = bitcast_map(sizes, None, shape.dims, shape.minor_to_major)
+    return None if found.is_identity else found
+
+
+def split_roots(roots: Sequence[HloInstruction], values: Values) -> dict[HloInstruction, Values]:
+    """Each root's share of the scalars that a function of all of them gives."""
+    found: dict[HloInstruction, Values] = {}
+    first = 0
+    for root in roots:
+        last = first + sum(len(element_types(leaf.dtype)) for leaf in root.shape.leaves())
+        found[root] = values[first:last]
+        first = last
+    return found
+
+
+def write_outputs(
+    e: ElementalEmitter,
+    outputs: Sequence[Output],
+    tensors: Sequence[Value],
+    values: Mapping[HloInstruction, Values],
+    places: Mapping[HloInstruction, Indices],
+) -> list[Value]:
+    """Insert each output's scalars at its root's place; the new tensors."""
+    new: list[Value] = []
+    for output, tensor in zip(outputs, tensors, strict=True):
+        parts = values[output.root][output.part : output.part + len(element_types(output.shape.dtype))]
+        new.append(insert_element(e.b, e, parts, tensor, places[output.root]))
+    return new
