@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -85,13 +85,16 @@ class RunReport:
 
 
 def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    return value
+    """Plain data without the floats that JSON lacks."""
+    match value:
+        case float() if not np.isfinite(value):
+            return str(value)
+        case dict():
+            return {k: _finite(v) for k, v in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_finite(v) for v in cast("Sequence[Any]", value)]
+        case _:
+            return value
 
 
 def parameter_shapes(module: HloModule) -> list[Shape]:
@@ -120,8 +123,8 @@ def run(
 ) -> RunReport:
     """Compile `module`, call it (on `arrays`, or on seeded input), compare with the reference, time it.
 
-    `iterations` timed calls (default: as many as fit in 0.2 s, at most 100, at least 3).  `results` receives the outputs.  Raises what `compile` and the
-    executable raise; a difference is not an error but `match == False`.
+    `iterations` timed calls (default: as many as fit in 0.2 s, at most 100, at least 3).  `results` receives the
+    outputs.  Raises what `compile` and the executable raise; a difference is not an error but `match == False`.
     """
     if reference not in REFERENCES:
         raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(reference, REFERENCES))

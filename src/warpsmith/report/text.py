@@ -96,8 +96,9 @@ def _error(report: RunReport) -> Text:
     ulp = "NaN against a number" if report.max_ulp == UNCOMPARABLE else f"{report.max_ulp} ulp"
     largest = f"largest {ulp}, abs {report.max_abs_error:.3g}, rel {report.max_rel_error:.3g}"
     if report.match:
-        exact = report.max_ulp == 0
-        return Text("largest 0 ulp: every bit agrees" if exact else f"{largest}; each element within {report.tolerance}")
+        if report.max_ulp == 0:
+            return Text("largest 0 ulp: every bit agrees")
+        return Text(f"{largest}; each element within {report.tolerance}")
     lines = [f"{report.mismatches} elements are not within {report.tolerance}; {largest}"]
     for output in report.outputs:
         c = output.comparison

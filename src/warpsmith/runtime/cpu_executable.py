@@ -51,14 +51,20 @@ class KernelLoader:
         self._store = default_cache() if cache is None else cache
         self._batch = llvm_isolate.object_batch(expected, opt=opt)
         self._kind = f"object{opt}"
+        self._numbers: dict[str, int] = {}  # equal modules are compiled once
+        self._order: list[int] = []
         self._loaded: list[llvm_jit.LoadedCode | None] = []
         self._missing: list[tuple[int, str]] = []
 
     def add(self, text: str) -> None:
+        number = self._numbers.setdefault(text, len(self._loaded))
+        self._order.append(number)
+        if number < len(self._loaded):
+            return
         key = cache_key(self._kind, text) if self._store.directory is not None else ""
         code = _load_cached(self._store, key)
         if code is None:
-            self._missing.append((len(self._loaded), key))
+            self._missing.append((number, key))
             self._batch.add(text)
         self._loaded.append(code)
 
@@ -68,7 +74,8 @@ class KernelLoader:
             self._loaded[index] = llvm_jit.load_object(data)
             self._store.put(key, data)
         self._missing = []
-        return [code for code in self._loaded if code is not None]
+        codes = [code for code in self._loaded if code is not None]
+        return [codes[number] for number in self._order]
 
 
 def load_kernels(texts: Sequence[str], *, cache: Cache | None = None, opt: int = 2) -> list[llvm_jit.LoadedCode]:
@@ -103,6 +110,7 @@ class CpuKernel:
         "_pack",
         "_table_bytes",
         "_tables",
+        "alignments",
         "code",
         "name",
         "workgroups",
@@ -129,6 +137,7 @@ class CpuKernel:
         self._grain = workgroups if pieces <= _PIECES_PER_THREAD else max(1, -(-workgroups // pieces))
         count = len(arguments) + len(table_bytes)
         self._pack = struct.Struct(f"={count}Q").pack
+        self.alignments = tuple(spec.alignment for spec in arguments)
         self._checks = tuple(
             (i, spec.alignment - 1, spec.name) for i, spec in enumerate(arguments) if spec.alignment > 1
         )

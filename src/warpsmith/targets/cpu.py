@@ -10,27 +10,44 @@ from collections.abc import Callable
 from warpsmith.ir.core import Operation
 from warpsmith.passes.manager import PassCall, PassTiming, run_pipeline
 from warpsmith.passes.pipeline import CPU_LOWERING, CPU_PIPELINE
-from warpsmith.targets.llvm_jit import host_target
+from warpsmith.passes.vectorize_cpu import LEAST_STREAMED
+from warpsmith.targets.llvm_jit import converts_f16, host_target
 from warpsmith.targets.llvm_text import llvm_text
 
-__all__ = ["PASSES", "STREAMING_BYTES", "llvm_ir", "lower"]
+__all__ = ["PASSES", "STREAMING_BYTES", "llvm_ir", "lower", "output_alignment"]
 
 PASSES: tuple[str, ...] = CPU_PIPELINE + CPU_LOWERING
 
-STREAMING_BYTES = 4 << 20
-"""Outputs of at least this many bytes in all are written past the caches; smaller ones are likely read again soon."""
+STREAMING_BYTES = 24 << 20
+"""A kernel whose inputs and outputs are at least this many bytes in all writes past the caches.
+
+Measured with 32 MiB of last-level cache (f32 and bf16 addition, GELU): below 12 MiB plain stores take 0.65 of the time,
+from 16 to 32 MiB both take the same, above it plain stores take 1.2 to 1.4 times as long.
+"""
+
+LINE_BYTES = 64
 
 Hook = Callable[[int, str, Operation], None]
 
 
-def lower(module: Operation, on_after: Hook | None = None, *, output_bytes: int = 0) -> list[PassTiming]:
+def lower(module: Operation, on_after: Hook | None = None, *, bytes_moved: int = 0) -> list[PassTiming]:
     """Rewrite an emitted module in place to the llvm dialect; `on_after(index, pass, module)` sees each step.
 
-    `output_bytes` is the size of all outputs: large ones are streamed, and then must be aligned to 64 bytes.
+    `bytes_moved` is the size of all inputs and outputs: of large kernels the outputs are streamed, and then must be
+    aligned to 64 bytes.
     """
-    vectorize = {"vector_bits": host_target()[3], "nontemporal": output_bytes >= STREAMING_BYTES}
-    options = {"vectorize-cpu": vectorize, "expand-math": {"fma": True}}
+    vectorize = {"vector_bits": host_target()[3], "nontemporal": bytes_moved >= STREAMING_BYTES}
+    options = {
+        "vectorize-cpu": vectorize,
+        "expand-math": {"fma": True},
+        "expand-small-floats": {"f16": not converts_f16()},
+    }
     return run_pipeline(module, [PassCall(name, options.get(name, {})) for name in PASSES], on_after=on_after)
+
+
+def output_alignment(shape_bytes: int, element_bytes: int, llvm: str) -> int:
+    """What the code in `llvm` assumes of an output of that many bytes: whole lines where it may be streamed."""
+    return LINE_BYTES if shape_bytes >= LEAST_STREAMED and "!nontemporal" in llvm else element_bytes
 
 
 def llvm_ir(module: Operation) -> str:

@@ -42,6 +42,7 @@ __all__ = [
     "prewarm",
     "run_isolated",
     "serve",
+    "stop_workers",
     "submit_object",
     "worker_count",
 ]
@@ -301,6 +302,11 @@ def prewarm() -> None:
         team.submit({"kind": "ping"})
 
 
+def stop_workers() -> None:
+    """Let the workers end; the next request starts others."""
+    _teams.close()
+
+
 def run_isolated(kind: str, text: str, **options: str | int | None) -> bytes:
     """One request ("object" or "ptx") in a worker, whatever LLVM does to that process.  `LoweringError` if it dies."""
     return _teams.get().submit({"kind": kind, "text": text, **options}).result()
@@ -365,9 +371,7 @@ def _caught(make: Callable[[], bytes]) -> bytes | WarpsmithError:
         return error
 
 
-def object_batch(
-    expected: int, *, cpu: str | None = None, features: str | None = None, opt: int = 2
-) -> Batch:
+def object_batch(expected: int, *, cpu: str | None = None, features: str | None = None, opt: int = 2) -> Batch:
     """A batch whose results are object code.  Modules with intrinsics outside the tested table go to workers."""
     options: dict[str, str | int | None] = {"cpu": cpu, "features": features, "opt": opt}
     return Batch("object", expected, lambda text: bool(llvm_jit.untested_intrinsics(text)), options)

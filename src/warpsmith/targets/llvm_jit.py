@@ -40,6 +40,7 @@ __all__ = [
     "ObjectCode",
     "assembly",
     "compile_object",
+    "converts_f16",
     "host_target",
     "llvm_version",
     "load_object",
@@ -101,6 +102,12 @@ def host_target() -> tuple[str, str, str, int]:
         text += ",-prefer-256-bit"
     bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
     return triple, str(llvm.get_host_cpu_name()), text, bits
+
+
+def converts_f16() -> bool:
+    """Whether this computer converts between f16 and f32 by itself: on x86 that takes F16C, elsewhere all do."""
+    triple, _, features, _ = host_target()
+    return not triple.startswith(("x86_64", "i686", "amd64")) or "+f16c" in features.split(",")
 
 
 @functools.lru_cache(maxsize=16)

@@ -175,10 +175,14 @@ class _Printer:
     # -- functions
     def function(self, op: Operation) -> None:
         type = op.attributes["function_type"]
-        assert isinstance(type, at.TypeAttr) and isinstance(type.type, LLVMFunctionType)
+        assert isinstance(type, at.TypeAttr)
+        assert isinstance(type.type, LLVMFunctionType)
         self.names = {}
         self.count = 0
         blocks = op.regions[0].blocks
+        if not blocks:
+            self.declare(op.str_attr("sym_name"), self.type(type.type.result), list(map(self.type, type.type.inputs)))
+            return
         self.labels = {block: f"b{i}" for i, block in enumerate(blocks)}
         arg_attrs = op.attributes.get("arg_attrs")
         per_argument = arg_attrs.items if isinstance(arg_attrs, at.ArrayAttr) else ()
@@ -197,7 +201,8 @@ class _Printer:
         number = self._function_attributes(op) if is_kernel else ""
         debug = self.subprogram(op)
         self.lines.append(
-            f"define {linkage}{convention}{self.type(type.type.result)} @{op.str_attr('sym_name')}({', '.join(parameters)}){number}{debug} {{"
+            f"define {linkage}{convention}{self.type(type.type.result)} @{op.str_attr('sym_name')}"
+            f"({', '.join(parameters)}){number}{debug} {{"
         )
         predecessors = _predecessors(blocks)
         for block in blocks[1:]:
@@ -283,7 +288,8 @@ class _Printer:
         cast = _CASTS.get(name)
         if cast is not None:
             self.lines.append(
-                f"  {self.names[op.results[0]]} = {cast} {self.typed(op.operands[0])} to {self.type(op.results[0].type)}"
+                f"  {self.names[op.results[0]]} = {cast} "
+                f"{self.typed(op.operands[0])} to {self.type(op.results[0].type)}"
             )
             return
         handler = _TABLE.get(name)
@@ -316,10 +322,11 @@ class _Printer:
     def getelementptr(self, op: Operation) -> None:
         element = op.attributes["elem_type"]
         constants = op.attributes["rawConstantIndices"]
-        assert isinstance(element, at.TypeAttr) and isinstance(constants, at.DenseArrayAttr)
+        assert isinstance(element, at.TypeAttr)
+        assert isinstance(constants, at.DenseArrayAttr)
         dynamic = iter(op.operands[1:])
         indices = [self.typed(next(dynamic)) if c == -(1 << 31) else f"i32 {c}" for c in constants.values]
-        inbounds = "inbounds " if "inbounds" in op.attributes else ""
+        inbounds = "inbounds " if "noWrapFlags" in op.attributes else ""
         self.result(
             op, f"getelementptr {inbounds}{self.type(element.type)}, {self.typed(op.operands[0])}, {', '.join(indices)}"
         )
@@ -380,7 +387,8 @@ class _Printer:
         type = op.results[0].type
         name = f"{stem}.{_mangle(type)}.{_mangle(pointers.type)}"
         self.declare(name, self.type(type), [self.type(pointers.type), self.type(mask.type), self.type(type)])
-        arguments = f"{self.type(pointers.type)} align {align} {self.value(pointers)}, {self.typed(mask)}, {self.typed(fallback)}"
+        address = f"{self.type(pointers.type)} align {align} {self.value(pointers)}"
+        arguments = f"{address}, {self.typed(mask)}, {self.typed(fallback)}"
         self.result(op, f"call {self.type(type)} @{name}({arguments})")
 
     def masked_store(self, op: Operation) -> None:
@@ -389,7 +397,8 @@ class _Printer:
         name = f"llvm.masked.store.{_mangle(value.type)}.{_mangle(pointer.type)}"
         self.declare(name, "void", [self.type(value.type), self.type(pointer.type), self.type(mask.type)])
         self.lines.append(
-            f"  call void @{name}({self.typed(value)}, {self.type(pointer.type)} align {align} {self.value(pointer)}, {self.typed(mask)})"
+            f"  call void @{name}({self.typed(value)}, {self.type(pointer.type)} align {align} {self.value(pointer)}, "
+            f"{self.typed(mask)})"
         )
 
     def sreg(self, op: Operation) -> None:
@@ -399,7 +408,8 @@ class _Printer:
         extra = ""
         if isinstance(extent, at.ArrayAttr):
             lower, upper = extent.items
-            assert isinstance(lower, at.IntegerAttr) and isinstance(upper, at.IntegerAttr)
+            assert isinstance(lower, at.IntegerAttr)
+            assert isinstance(upper, at.IntegerAttr)
             if upper.value + 1 < 1 << 31:
                 extra = f", !range {self.node(f'!{{i32 {lower.value}, i32 {upper.value + 1}}}')}"
         self.result(op, f"call i32 @{name}(){extra}")
@@ -408,10 +418,21 @@ class _Printer:
         self.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", ["i32"])
         self.lines.append("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)")
 
+    def warp_shuffle(self, op: Operation) -> None:
+        kind = _text(op.attributes.get("kind")).removeprefix("#nvvm<shfl_kind ").rstrip(">")
+        type = op.results[0].type
+        spelled = self.type(type)
+        name = f"llvm.nvvm.shfl.sync.{kind}.{_mangle(type)}"
+        self.declare(name, spelled, ["i32", spelled, "i32", "i32"])
+        self.result(op, f"call {spelled} @{name}({', '.join(map(self.typed, op.operands))})")
+
     def call(self, op: Operation) -> None:
         arguments = ", ".join(map(self.typed, op.operands))
         callee = op.str_attr("callee")
-        if op.results:
+        if "warpsmith.library" in op.attributes:
+            # Not a builtin: LLVM knows functions of these names, and would compute constants by its own host's library.
+            self.result(op, f"call {self.type(op.results[0].type)} @{callee}({arguments}) nobuiltin")
+        elif op.results:
             self.result(op, f"call {self.type(op.results[0].type)} @{callee}({arguments})")
         else:
             self.lines.append(f"  call void @{callee}({arguments})")
@@ -456,6 +477,7 @@ _TABLE: dict[str, Callable[[_Printer, Operation], None]] = {
     "llvm.br": _Printer.br,
     "llvm.cond_br": _Printer.cond_br,
     "nvvm.barrier0": _Printer.barrier,
+    "nvvm.shfl.sync": _Printer.warp_shuffle,
     **{f"nvvm.read.ptx.sreg.{r}.{d}": _Printer.sreg for r in ("tid", "ctaid", "ntid", "nctaid") for d in "xyz"},
 }
 

@@ -20,7 +20,7 @@ import re
 from typing import Any
 
 from warpsmith.errors import InternalError, LoweringError, UnknownTarget
-from warpsmith.targets import llvm_isolate, llvm_jit
+from warpsmith.targets import libdevice, llvm_isolate, llvm_jit
 
 __all__ = ["DATA_LAYOUT", "NVPTX_INTRINSICS", "TRIPLE", "PtxBatch", "ptx_from_llvm", "ptx_in_process", "ptx_version_of"]
 
@@ -102,6 +102,10 @@ def ptx_in_process(llvm_text: str, sm: str, ptx_version: int | None = None) -> s
     module = llvm_jit.parse_module(llvm, llvm_text)
     module.triple = TRIPLE
     module.data_layout = DATA_LAYOUT
+    functions = libdevice.called(llvm_text)
+    if functions:
+        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        libdevice.link(llvm, module, functions, passes)
     llvm_jit.run_passes(llvm, module, machine)
     return str(machine.emit_assembly(module))
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from warpsmith.errors import ToolFailed, ToolMissing
 
-__all__ = ["Cubin", "KernelResources", "assemble", "find_ptxas", "parse_resources", "ptxas_version"]
+__all__ = ["Cubin", "KernelResources", "assemble", "disassemble", "find_ptxas", "parse_resources", "ptxas_version"]
 
 _LEAST_VERSION = (11, 8)  # older ones miscompile or don't know sm_90
 _TIMEOUT_SECONDS = 600
@@ -64,15 +64,31 @@ def _candidates(name: str) -> Iterator[Path]:
     yield _SYSTEM / name
 
 
-def find_ptxas() -> Path:
-    """The `ptxas` to use.  `ToolMissing`, with how to get one, when there is none."""
-    for path in _candidates("ptxas"):
+def _find(name: str, without: str) -> Path:
+    for path in _candidates(name):
         if path.is_file() and os.access(path, os.X_OK):
             return path
     raise ToolMissing(
-        "no ptxas here, so there can be no cubin (PTX needs none)",
+        f"no {name} here, so there can be no {without} (PTX needs none)",
         help="pip install 'warpsmith[cuda]', or set CUDA_HOME to a CUDA toolkit",
     )
+
+
+def find_ptxas() -> Path:
+    """The `ptxas` to use.  `ToolMissing`, with how to get one, when there is none."""
+    return _find("ptxas", "cubin")
+
+
+def disassemble(cubin: bytes) -> str:
+    """The SASS of a cubin, by `nvdisasm`.  `ToolMissing` when there is none, `ToolFailed` when it refuses."""
+    tool = _find("nvdisasm", "SASS")
+    with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        status, text = _run([str(tool), "-c", str(path)])
+    if status:
+        raise ToolFailed(f"nvdisasm refused the cubin: {text.strip()[:500]}")
+    return text
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,0 +1,31 @@
+"""The driver: a module in, an executable out.
+
+    HLO -> wrap -> plan -> for each kernel: emit -> passes -> LLVM IR -> machine code (CPU) or PTX (GPU)
+
+`lowering` takes one fusion to LLVM IR, `driver` a whole module to an executable, `plans` numbers the schedule's buffers
+for the runtime, `host` and `products` are what runs on the host.
+"""
+
+from warpsmith.compiler.driver import (
+    check_stage,
+    compile,
+    kernel_steps,
+    stage_bytes,
+    stage_names,
+    stage_text,
+    time_passes,
+)
+from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
+
+__all__ = [
+    "LoweredKernel",
+    "architecture",
+    "check_stage",
+    "compile",
+    "kernel_steps",
+    "lower_fusion",
+    "stage_bytes",
+    "stage_names",
+    "stage_text",
+    "time_passes",
+]

@@ -1,0 +1,300 @@
+"""Compiling a module, and asking for the text of a stage.
+
+In: a module, a target.  Out: an `Executable`, texts, timings.  Each kernel is one small LLVM module; those that aren't
+in the cache go to LLVM as soon as they are there, in several processes when there are many.  Ops without an emitter
+become host steps.  On a GPU target without a driver the executable can't be called, but all its artifacts are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import TypeVar
+
+from warpsmith.compiler.host import host_function
+from warpsmith.compiler.keys import kernel_key
+from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
+from warpsmith.compiler.plans import kernel_infos, runtime_plan
+from warpsmith.compiler.products import Array
+from warpsmith.devices import Device, device
+from warpsmith.emitters.choose import choose
+from warpsmith.errors import ToolMissing, UnsupportedFusion, UsageError, did_you_mean
+from warpsmith.fusion.analysis import analyze
+from warpsmith.fusion.schedule import Plan as Schedule
+from warpsmith.fusion.schedule import plan
+from warpsmith.fusion.support import KERNEL_OPS
+from warpsmith.fusion.wrap import wrap
+from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.opcodes import OPCODES
+from warpsmith.numerics.modes import mode
+from warpsmith.runtime.cache import Cache, default_cache
+from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, KernelLoader
+from warpsmith.runtime.executable import Executable
+from warpsmith.runtime.plan import Plan
+from warpsmith.targets import cpu, llvm_jit, ptxas
+from warpsmith.targets.nvptx_codegen import PtxBatch, ptx_from_llvm
+
+__all__ = [
+    "check_stage",
+    "compile",
+    "kernel_steps",
+    "stage_bytes",
+    "stage_names",
+    "stage_text",
+    "time_passes",
+]
+
+
+def _scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
+    """The wrapped module and its plan."""
+    wrapped = wrap(module, host=None if target.is_gpu else _Lacking(target))
+    return wrapped, plan(wrapped)
+
+
+class _Lacking:
+    """The ops for which no emitter takes a fusion; whether there is one is asked only where an op is unusual."""
+
+    def __init__(self, target: Device) -> None:
+        self.target = target
+
+    def __call__(self, fusion: HloInstruction) -> Collection[str]:
+        body = fusion.attr("calls", HloComputation)
+        unusual = {each.opcode for each in body if each.opcode in _UNUSUAL}
+        if unusual:
+            try:
+                choose(analyze(body, self.target, fusion.name))
+            except UnsupportedFusion:
+                return unusual
+        return ()
+
+
+_UNUSUAL = (
+    frozenset(OPCODES) - KERNEL_OPS - {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "fusion"}
+)
+
+
+def compile(
+    module: HloModule, target: str = "cpu", *, numerics: str = "strict", cache: bool = True, trace: bool = False
+) -> Executable:
+    """Compile a module for `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
+
+    Raises UnknownTarget, UnsupportedFusion (an op that no emitter takes), UnsupportedHlo (a host step that nothing
+    computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code is looked up and kept on
+    disk; with `trace` the executable's `trace` holds the IR after each pass.
+    """
+    mode(numerics)
+    chosen = device(target)
+    began = perf_counter()
+    wrapped, schedule = _scheduled(module, chosen)
+    seconds: dict[str, float] = {"hlo": perf_counter() - began, "emit": 0.0, "passes": 0.0, "llvm": 0.0}
+    fusions = _distinct(schedule.kernel_fusions())
+    builder = _GpuBuilder(chosen, len(fusions)) if chosen.is_gpu else _CpuBuilder(len(fusions), cache)
+    builder.check(schedule)
+    kernels: list[LoweredKernel] = []
+    for fusion in fusions:
+        kernel = lower_fusion(fusion, chosen, numerics=numerics, keep=trace)
+        builder.add(kernel)
+        kernels.append(kernel)
+        for part, value in kernel.seconds.items():
+            seconds[part] += value
+    start = perf_counter()
+    runtime = builder.plan(schedule, fusions, wrapped)
+    seconds["llvm"] = perf_counter() - start
+    artifacts: dict[str, Callable[[], str]] = {
+        "hlo": lambda: str(wrapped),
+        "emitted": lambda: _joined(_kept(fusions, chosen, numerics), "emitted_text"),
+        "lowered": lambda: _joined(_kept(fusions, chosen, numerics), "lowered_text"),
+        "llvm": lambda: "\n".join(k.llvm for k in kernels),
+        **builder.artifacts(),
+    }
+    return Executable(
+        runtime,
+        kernel_infos(schedule, _shared(fusions, kernels)),
+        artifacts,
+        target=target,
+        numerics=numerics,
+        timings=seconds,
+        trace=[step for kernel in kernels for step in [("emitted", kernel.emitted_text), *kernel.steps]]
+        if trace
+        else (),
+        temporary_bytes=schedule.peak_bytes(),
+    )
+
+
+Distinct = Mapping[HloInstruction, Sequence[HloInstruction]]
+"""One fusion of each kernel, and all that are the same kernel."""
+
+
+def _distinct(fusions: Sequence[HloInstruction]) -> Distinct:
+    alike: dict[Hashable, list[HloInstruction]] = {}
+    for fusion in fusions:
+        alike.setdefault(kernel_key(fusion), []).append(fusion)
+    return {each[0]: each for each in alike.values()}
+
+
+T = TypeVar("T")
+
+
+def _shared(distinct: Distinct, values: Sequence[T]) -> dict[HloInstruction, T]:
+    """Each fusion's value, from one a kernel."""
+    return {each: value for alike, value in zip(distinct.values(), values, strict=True) for each in alike}
+
+
+def _kept(fusions: Iterable[HloInstruction], target: Device, numerics: str) -> list[LoweredKernel]:
+    """The kernels once more, with their texts: printing isn't paid for by those who don't ask."""
+    return [lower_fusion(each, target, numerics=numerics, keep=True) for each in fusions]
+
+
+def _joined(kernels: Sequence[LoweredKernel], attribute: str) -> str:
+    return "\n".join(getattr(k, attribute) for k in kernels)
+
+
+# ------------------------------------------------------------------------------------------------------------ builders
+class _CpuBuilder:
+    """Machine code for this computer, and the plan that runs it."""
+
+    def __init__(self, expected: int, cache: bool) -> None:
+        self.lowered: list[LoweredKernel] = []
+        self.loader = KernelLoader(expected, cache=default_cache() if cache else Cache(None))
+
+    def check(self, schedule: Schedule) -> None:
+        """UnsupportedHlo for a host step that nothing computes, before time goes into kernels."""
+        for step in schedule.all_steps():
+            if step.kind == "host" and not step.in_place:
+                host_function(step.instruction)
+
+    def add(self, kernel: LoweredKernel) -> None:
+        """Compilation starts here, in other processes when there is much of it."""
+        self.lowered.append(kernel)
+        self.loader.add(kernel.llvm)
+
+    def plan(self, schedule: Schedule, fusions: Distinct, module: HloModule) -> Plan:
+        kernels = [_cpu_kernel(k, code) for k, code in zip(self.lowered, self.loader.results(), strict=True)]
+        return runtime_plan(schedule, _shared(fusions, kernels).__getitem__, module)
+
+    def artifacts(self) -> dict[str, Callable[[], str]]:
+        return {
+            "llvm-opt": lambda: "\n".join(llvm_jit.optimize_ir(k.llvm) for k in self.lowered),
+            "asm": lambda: "\n".join(llvm_jit.assembly(k.llvm) for k in self.lowered),
+        }
+
+
+def _cpu_kernel(kernel: LoweredKernel, code: llvm_jit.LoadedCode) -> CpuKernel:
+    arguments = kernel.emitted.args
+    specs: list[ArgSpec] = []
+    for a in arguments:
+        alignment = max(1, a.shape.dtype.bits // 8)
+        if a.is_output:
+            alignment = cpu.output_alignment(a.shape.byte_size, alignment, kernel.llvm)
+        specs.append(ArgSpec(alignment, a.name))
+    return CpuKernel(code, "main", kernel.emitted.workgroups, specs, table_bytes=kernel.table_bytes)
+
+
+class _GpuBuilder:
+    """PTX; a plan that says why it can't run."""
+
+    def __init__(self, target: Device, expected: int) -> None:
+        self.target = target
+        self.sm = architecture(target)
+        self.batch = PtxBatch(self.sm, expected)
+        self.ptx: list[str] = []
+
+    def check(self, schedule: Schedule) -> None:
+        """Nothing runs here: a host step that nothing computes is only listed."""
+
+    def add(self, kernel: LoweredKernel) -> None:
+        self.batch.add(kernel.llvm)
+
+    def plan(self, schedule: Schedule, fusions: Distinct, module: HloModule) -> Plan:
+        self.ptx = self.batch.results()
+
+        def refuse(_: Sequence[Array]) -> Sequence[Array]:
+            raise ToolMissing(
+                f"no CUDA driver is used yet: {self.target.title} code can be printed, not run",
+                help='run it on the CPU (target="cpu")',
+            )
+
+        return runtime_plan(schedule, lambda _: refuse, module, host_of=lambda _: refuse)
+
+    def artifacts(self) -> dict[str, Callable[[], str]]:
+        return {
+            "ptx": lambda: "\n".join(self.ptx),
+            "sass": lambda: "\n".join(ptxas.disassemble(ptxas.assemble(p, self.sm).data) for p in self.ptx),
+        }
+
+
+# -------------------------------------------------------------------------------------------------------------- stages
+def stage_names(target: Device) -> list[str]:
+    """The stages that `--stage` knows on a target."""
+    common = ["hlo", "emitted", "lowered", "llvm"]
+    return [*common, "ptx", "cubin", "sass"] if target.is_gpu else [*common, "llvm-opt", "asm"]
+
+
+def check_stage(stage: str, target: Device) -> None:
+    """UsageError, with the nearest name, for a stage that the target lacks."""
+    names = stage_names(target)
+    if stage not in names:
+        raise UsageError(
+            f"target {target.name} has no stage '{stage}'",
+            help=did_you_mean(stage, names) or f"its stages: {', '.join(names)}",
+        )
+
+
+def kernel_steps(
+    module: HloModule, target: str, *, numerics: str = "strict", generic: bool = False
+) -> list[tuple[str, LoweredKernel]]:
+    """Each kernel's fusion name and its IR after emission and after each pass, as text."""
+    chosen = device(target)
+    mode(numerics)
+    _, schedule = _scheduled(module, chosen)
+    return [
+        (each.name, lower_fusion(each, chosen, numerics=numerics, keep=True, generic=generic))
+        for each in _distinct(schedule.kernel_fusions())
+    ]
+
+
+def stage_text(module: HloModule, stage: str, target: str, *, numerics: str = "strict", generic: bool = False) -> str:
+    """The text of a stage.  Raises what `compile` raises, and UsageError for a stage that the target lacks."""
+    check_stage(stage, device(target))
+    if stage in ("emitted", "lowered") and generic:
+        kernels = [k for _, k in kernel_steps(module, target, numerics=numerics, generic=True)]
+        return _joined(kernels, f"{stage}_text")
+    return compile(module, target, numerics=numerics).artifact(stage)
+
+
+def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict") -> bytes:
+    """The cubin of a module with one kernel.  Raises ToolMissing without ptxas, UsageError for several kernels."""
+    exe = compile(module, target, numerics=numerics)
+    if sum(not k.host for k in exe.kernels) != 1:
+        raise UsageError(
+            f"the module has {len(exe.kernels)} kernels; a cubin holds one", help="print --stage ptx instead"
+        )
+    return ptxas.assemble(exe.artifact("ptx"), architecture(device(target))).data
+
+
+def time_passes(module: HloModule, target: str, *, numerics: str = "strict") -> list[tuple[str, float]]:
+    """(part, seconds) in order: emission, each pass, LLVM; summed over kernels.  The first, cold run isn't counted."""
+    chosen = device(target)
+    fusions = list(_distinct(_scheduled(module, chosen)[1].kernel_fusions()))
+    for fusion in fusions:
+        lower_fusion(fusion, chosen, numerics=numerics)
+    kernels = [lower_fusion(f, chosen, numerics=numerics) for f in fusions]
+    rows = [("emit", sum(k.seconds["emit"] for k in kernels))]
+    if kernels:
+        for i, (name, _) in enumerate(kernels[0].pass_seconds):
+            rows.append((name, sum(k.pass_seconds[i][1] for k in kernels)))
+    if kernels:
+        _back_end(kernels[0], chosen)
+    start = perf_counter()
+    for kernel in kernels:
+        _back_end(kernel, chosen)
+    rows.append(("LLVM", perf_counter() - start))
+    return rows
+
+
+def _back_end(kernel: LoweredKernel, target: Device) -> None:
+    """LLVM's part, nothing kept."""
+    if target.is_gpu:
+        ptx_from_llvm(kernel.llvm, architecture(target))
+    else:
+        llvm_jit.load_object(llvm_jit.compile_object(kernel.llvm))
