@@ -17,7 +17,9 @@ import numpy as np
 
 from warpsmith.errors import UnknownDType, did_you_mean
 
-__all__ = ["BY_NAME", "DType", "Kind", "by_name", "from_numpy"]
+__all__ = ["BY_NAME", "DType", "Kind", "by_name", "from_numpy", "pack", "unpack"]
+
+_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Kind(Enum):
@@ -142,3 +144,25 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     if found is None:
         raise UnknownDType(f"no HLO element type for numpy dtype '{dtype}'")
     return found
+
+
+def pack(codes: _Bytes, bits: int) -> _Bytes:
+    """Flat bytes that hold an element each (in their low 4 or 2 bits) as packed bytes, element 0 lowest.
+
+    Bits beyond the last element are zero.
+    """
+    per_byte = 8 // bits
+    packed = np.zeros(-(-codes.size // per_byte), np.uint8)
+    for part in range(per_byte):
+        chosen = codes[part::per_byte] & np.uint8((1 << bits) - 1)
+        packed[: chosen.size] |= chosen << np.uint8(part * bits)
+    return packed
+
+
+def unpack(packed: _Bytes, bits: int, elements: int) -> _Bytes:
+    """The inverse of `pack`: a byte for each of the first `elements`, upper bits zero."""
+    per_byte = 8 // bits
+    codes = np.empty((packed.size, per_byte), np.uint8)
+    for part in range(per_byte):
+        codes[:, part] = (packed >> np.uint8(part * bits)) & np.uint8((1 << bits) - 1)
+    return codes.reshape(-1)[:elements]

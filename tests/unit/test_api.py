@@ -108,8 +108,7 @@ def test_callers_in_several_threads_get_their_own_results() -> None:
 
     def work(seed: int) -> None:
         x = np.full(300000, seed, np.float32)
-        for _ in range(10):
-            wrong.append(int((exe(x)[0] != 3 * seed).sum()))
+        wrong.extend(int((exe(x)[0] != 3 * seed).sum()) for _ in range(10))
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:

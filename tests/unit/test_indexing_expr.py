@@ -6,10 +6,10 @@ import copy
 import gc
 import pickle
 import threading
-import time
 
 import numpy as np
 import pytest
+from work import calls_of
 
 from warpsmith.errors import IndexingError
 from warpsmith.indexing import (
@@ -164,17 +164,14 @@ def test_depth_is_refused_not_overflowed() -> None:
     assert map.simplify().evaluate((3, 4)) == map.evaluate((3, 4))
 
 
-def test_long_sums_take_linear_time() -> None:
-    def seconds(n: int) -> float:
-        start = time.perf_counter()
+def test_long_sums_take_linear_work() -> None:
+    def sums(n: int) -> None:
         total = add(*[mul(dim(i), i % 7 + 1) for i in range(n)])
         map = IndexingMap.from_sizes([floordiv(total, 3), mod(total, 8)], [8] * n).simplify()
         assert parse_map(str(map)) == map
-        return time.perf_counter() - start
 
-    seconds(500)
-    short, long = min(seconds(1000) for _ in range(3)), seconds(8000)
-    assert long < 40 * short + 0.5  # eight times the size; quadratic would be 64 times
+    sums(100)
+    assert calls_of(lambda: sums(4000)) < 16 * calls_of(lambda: sums(500))  # quadratic would be 64 times
 
 
 def test_adding_terms_one_by_one_gives_the_same_sum() -> None:

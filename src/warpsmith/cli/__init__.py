@@ -1,8 +1,8 @@
 """The command line: `warpsmith COMMAND ...`.
 
-One module a command (`cli/run.py`...), each with `register(parser)` and `run(arguments) -> exit status`.  A module is imported
-only when its command is asked for.  Exit status: 0 all held; 1 a result differs or a check fired; 2 the input or the
-command is wrong; 70 our own bug.
+One module a command (`cli/run.py`...), each with `register(parser)` and `run(arguments) -> exit status`.  A module is
+imported only when its command is asked for.  Exit status: 0 all held; 1 a result differs or a check fired; 2 the input
+or the command is wrong; 70 our own bug.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "compile": "print a stage: emitted or lowered IR, LLVM IR, PTX, machine code",
     "opt": "run passes on IR text",
     "indexing": "print the indexing maps of each instruction",
+    "hlo": "count, print, extract from, or draw HLO",
     "doctor": "say what is installed and what works here",
 }
 
@@ -84,4 +85,5 @@ def _dispatch(arguments: list[str]) -> int:
 def _overview() -> str:
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-    return f"usage: warpsmith COMMAND ...\n\n{rows}\n\n`warpsmith COMMAND --help` says more.  Start with: warpsmith run --example gelu"
+    start = "`warpsmith COMMAND --help` says more.  Start with: warpsmith run --example gelu"
+    return f"usage: warpsmith COMMAND ...\n\n{rows}\n\n{start}"

@@ -1,7 +1,7 @@
 """When the command line meets a bug of ours: a short message, and a zip that replays it.
 
-In: the exception and the command's words.  Out: status 70.  The zip holds the words, the versions, the traceback and the
-input files, so that a report needs nothing else.
+In: the exception and the command's words.  Out: status 70.  The zip holds the words, the versions, the traceback and
+the input files, so that a report needs nothing else.
 """
 
 from __future__ import annotations
