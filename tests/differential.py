@@ -119,8 +119,10 @@ def _parts(array: Array) -> Array:
 
 def _bits(array: Array) -> Array:
     flat = _parts(array)
+    if "int4" in flat.dtype.name or "int2" in flat.dtype.name:  # the upper bits of their bytes are open
+        return flat.astype(np.int8)
     bits = flat.view(f"u{flat.dtype.itemsize}").copy()
-    if flat.dtype.kind not in "biu" and "int" not in flat.dtype.name:
+    if flat.dtype.kind not in "biu":
         with np.errstate(all="ignore"):
             bits[np.isnan(flat)] = np.iinfo(bits.dtype).max
     return bits

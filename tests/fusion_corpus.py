@@ -86,6 +86,7 @@ def _rows(shape: str, parameters: Sequence[str], rows: Sequence[tuple[str, str]]
 
 
 INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
+SUB_BYTE = ("s4", "u4", "s2")
 FLOATS = ("f16", "bf16", "f32", "f64")
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 _EXACT_UNARY = ("abs", "ceil", "floor", "negate", "round-nearest-afz", "round-nearest-even", "sign", "sqrt")
@@ -126,7 +127,7 @@ def _elementwise() -> dict[str, Case]:
     unary = ("abs", "negate", "not", "sign", "popcnt", "count-leading-zeros")
     binary = ("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor")
     binary += ("shift-left", "shift-right-logical", "shift-right-arithmetic")
-    for t in INTEGERS:
+    for t in (*INTEGERS, *SUB_BYTE):
         rows = [(t, f"{op}(p0)") for op in unary] + [(t, f"{op}(p0, p1)") for op in binary]
         rows += [(t, "clamp(p0, p1, p2)"), (t, "select(p3, p0, p1)"), *_compare()]
         cases[f"{t} elementwise"] = _rows("9,31", (t, t, t, "pred"), rows)
@@ -153,7 +154,7 @@ def _elementwise() -> dict[str, Case]:
 
 
 def _converts() -> dict[str, Case]:
-    types = (*INTEGERS, *FLOATS, "pred", "f8e4m3fn", "c64")
+    types = (*INTEGERS, *FLOATS, "pred", "f8e4m3fn", "s4", "u4", "c64")
     cases: dict[str, Case] = {}
     for source in types:
         rows = [(target, "convert(p0)") for target in types if target != source and source != "c64"]
@@ -246,7 +247,24 @@ MOVES: Mapping[str, str] = {
         "ROOT r", "g = f32[1,5,7,1] reshape(n)\n ROOT r"
     ),
     "one element": "x = u32[1,1] parameter(0)\n ROOT r = u32[1,1] not(x)",
-    "sub-byte in": "x = s8[7] parameter(0)\n w = s32[7] convert(x)\n ROOT r = s32[7] multiply(w, w)",
+    "sub-byte in": "x = s4[7] parameter(0)\n w = s8[7] convert(x)\n ROOT r = s8[7] multiply(w, w)",
+    "sub-byte out": "x = s32[41] parameter(0)\n ROOT r = u4[41] convert(x)",
+    "sub-byte reverse": "x = u4[5,7] parameter(0)\n ROOT r = u4[5,7] reverse(x), dimensions={1}",
+    "sub-byte transpose": "x = s4[15,10] parameter(0)\n ROOT r = s4[10,15] transpose(x), dimensions={1,0}",
+    "sub-byte pad": """x = s4[9] parameter(0)
+        v = s4[] constant(-3)
+        ROOT r = s4[21] pad(x, v), padding=1_2_1""",
+    "sub-byte concatenate": """x = s2[3,3] parameter(0)
+        y = s2[3,6] parameter(1)
+        ROOT r = s2[3,9] concatenate(x, y), dimensions={1}""",
+    "sub-byte scalar": "x = u4[] parameter(0)\n ROOT r = u4[] not(x)",
+    "sub-byte slice": "x = u4[40] parameter(0)\n ROOT r = u4[13] slice(x), slice={[1:40:3]}",
+    "sub-byte and wide outputs": """x = s4[99] parameter(0)
+        w = f32[99] convert(x)
+        n = s4[99] negate(x)
+        ROOT r = (f32[99], s4[99]) tuple(w, n)""",
+    "sub-byte iota": "ROOT r = s4[3,11] iota(), iota_dimension=1",
+    "sub-byte constant": "x = u4[4] parameter(0)\n c = u4[4] constant({1,15,8,7})\n ROOT r = u4[4] add(x, c)",
 }
 
 SUMS: Mapping[str, str] = {
@@ -496,6 +514,22 @@ INDEXED: tuple[tuple[str, str, tuple[tuple[int, int], ...]], ...] = (
         ((1, 25),),
     ),
     (
+        "dynamic-slice s4",
+        """x = s4[20,31] parameter(0)
+        i = s32[] parameter(1)
+        j = s32[] parameter(2)
+        ROOT r = s4[5,30] dynamic-slice(x, i, j), dynamic_slice_sizes={5,30}""",
+        ((1, 20), (2, 30)),
+    ),
+    (
+        "dynamic-update-slice s4",
+        """x = u4[101] parameter(0)
+        u = u4[30] parameter(1)
+        i = s32[] parameter(2)
+        ROOT r = u4[101] dynamic-update-slice(x, u, i)""",
+        ((2, 101),),
+    ),
+    (
         "gather u8 indices",
         """x = f16[300] parameter(0)
         i = u8[40] parameter(1)
@@ -540,6 +574,7 @@ LARGE: Mapping[str, tuple[str, str]] = {
         v = f32[] constant(1)
         ROOT r = f32[304,304] pad(x, v), padding=2_3x1_3""",
     ),
+    "large s4": ("l4", "x = s4[300,301] parameter(0)\n ROOT r = s4[300,301] negate(x)"),
     "large two outputs": (
         "l4",
         """x = f32[300,304] parameter(0)

@@ -13,11 +13,17 @@ from random import Random
 
 __all__ = ["RandomFusion", "random_fusion"]
 
-INTEGERS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
+INTEGERS = ("s4", "u4", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "bf16", "f32", "f64")
 DTYPES = (*INTEGERS, *FLOATS, *FLOATS[:3], "f32", "pred")
 BITS = {"pred": 8, "bf16": 16, **{t: int(t[1:]) for t in (*INTEGERS, "f16", "f32", "f64")}}
-WORDS = {8: ("s8", "u8"), 16: ("s16", "u16", "f16", "bf16"), 32: ("s32", "u32", "f32"), 64: ("s64", "u64", "f64")}
+WORDS = {
+    4: ("s4", "u4"),
+    8: ("s8", "u8"),
+    16: ("s16", "u16", "f16", "bf16"),
+    32: ("s32", "u32", "f32"),
+    64: ("s64", "u64", "f64"),
+}
 
 INTEGER_UNARY = ("abs", "negate", "not", "sign", "popcnt", "count-leading-zeros")
 INTEGER_BINARY = (

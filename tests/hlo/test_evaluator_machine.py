@@ -254,11 +254,13 @@ def test_a_computation_can_be_evaluated_by_itself() -> None:
 
 
 def test_an_op_without_a_rule_is_named() -> None:
-    text = _entry("  x = c64[4] parameter(0)\n  ROOT r = c64[4] fft(x), fft_type=FFT, fft_length={4}")
-    with pytest.raises(UnsupportedHlo, match="can't evaluate fft") as caught:
-        evaluate(parse_hlo(text, "a.hlo"), np.zeros(4, np.complex64))
+    text = _entry("  x = f32[4] parameter(0)\n  ROOT r = bf16[4] stochastic-convert(x, bits)").replace(
+        "  ROOT", "  bits = u32[4] parameter(1)\n  ROOT"
+    )
+    with pytest.raises(UnsupportedHlo, match="can't evaluate stochastic-convert") as caught:
+        evaluate(parse_hlo(text, "a.hlo"), np.zeros(4, np.float32), np.zeros(4, np.uint32))
     assert caught.value.span is not None
-    assert caught.value.span.line == 4
+    assert caught.value.span.line == 5
 
 
 def test_an_op_on_a_type_without_a_meaning_is_named() -> None:

@@ -18,7 +18,9 @@ _BITS = {"pred": 1, "b8": 8, "b16": 16, "b32": 32, "b64": 64}
 _DTYPES = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32, "b64": np.uint64}
 
 
-def apply(instruction: str, operands: Sequence[tuple[str, Sequence[int]]], result: str = "b32", **options: Any) -> list[int]:
+def apply(
+    instruction: str, operands: Sequence[tuple[str, Sequence[int]]], result: str = "b32", **options: Any
+) -> list[int]:
     """The bits of `%d` after `instruction`, for each column of operand bits.
 
     Operands are %a, %b, %c, ... of the given register types (b16, b32, b64, or pred as 0 and 1); `%q` is a free
@@ -40,7 +42,11 @@ def apply(instruction: str, operands: Sequence[tuple[str, Sequence[int]]], resul
         else:
             lines += [f"ld.global.{kind} %{name}, [%addr];"]
     out = "b32" if result == "pred" else result
-    store = ["selp.b32 %t, 1, 0, %d;", "st.global.b32 [%addr], %t;"] if result == "pred" else [f"st.global.{out} [%addr], %d;"]
+    store = (
+        ["selp.b32 %t, 1, 0, %d;", "st.global.b32 [%addr], %t;"]
+        if result == "pred"
+        else [f"st.global.{out} [%addr], %d;"]
+    )
     text = HEADER + ".visible .entry k(" + ", ".join(f".param .u64 p{i}" for i in range(len(buffers) + 1)) + ") {\n"
     text += ".reg .b64 %addr; .reg .b32 %i, %t; .reg .pred %q; .reg ." + result + " %d;\n"
     text += "\n".join([*declarations, "mov.u32 %i, %tid.x;", *lines, instruction])

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from simt.ptx_runner import apply
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
@@ -31,7 +30,12 @@ ROWS: list[tuple[str, list[Column], str, list[int]]] = [
     ("mul24.lo.s32 %d, %a, %b;", [("b32", [0xFF000003]), ("b32", [0x00FFFFFF])], "b32", [M32 - 2]),
     ("mad24.lo.u32 %d, %a, %b, %c;", [("b32", [0xFF000003]), ("b32", [5]), ("b32", [1])], "b32", [16]),
     ("sad.s32 %d, %a, %b, %c;", [("b32", [-3]), ("b32", [4]), ("b32", [10])], "b32", [17]),
-    ("div.s32 %d, %a, %b;", [("b32", [-7, 7, -(2**31), 9]), ("b32", [2, -2, -1, 0])], "b32", [M32 - 2, M32 - 2, 1 << 31, M32]),
+    (
+        "div.s32 %d, %a, %b;",
+        [("b32", [-7, 7, -(2**31), 9]), ("b32", [2, -2, -1, 0])],
+        "b32",
+        [M32 - 2, M32 - 2, 1 << 31, M32],
+    ),
     ("div.u64 %d, %a, %b;", [("b64", [M64]), ("b64", [10])], "b64", [M64 // 10]),
     ("rem.s32 %d, %a, %b;", [("b32", [-7, 7]), ("b32", [3, -3])], "b32", [M32, 1]),
     ("rem.u16 %d, %a, %b;", [("b16", [65535]), ("b16", [7])], "b16", [1]),

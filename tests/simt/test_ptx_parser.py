@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from simt.ptx_runner import HEADER
+
 from warpsmith.errors import PtxSyntaxError, SimulationError
 from warpsmith.simt.ptx import run_ptx
 from warpsmith.simt.ptx_flow import END, basic_blocks
@@ -34,10 +34,15 @@ def test_operands_of_every_shape() -> None:
         """
     )
     first, setp, mov, pack, fma, add, mask, store, shared, _ = function.instructions
-    assert isinstance(first.predicate, Register) and first.predicate.name == "%p1" and first.negated
-    assert isinstance(first.operands[0], Vector) and isinstance(first.operands[0].elements[3], Sink)
-    assert isinstance(first.operands[1], Address) and first.operands[1].offset == -16
-    assert isinstance(setp.operands[0], Pair) and isinstance(setp.operands[3], Negated)
+    assert isinstance(first.predicate, Register)
+    assert first.predicate.name == "%p1"
+    assert first.negated
+    assert isinstance(first.operands[0], Vector)
+    assert isinstance(first.operands[0].elements[3], Sink)
+    assert isinstance(first.operands[1], Address)
+    assert first.operands[1].offset == -16
+    assert isinstance(setp.operands[0], Pair)
+    assert isinstance(setp.operands[3], Negated)
     assert setp.operands[2] == Immediate("int", -7)
     assert mov.operands[1] == Special("%tid.x")
     assert isinstance(pack.operands[1], Vector)
@@ -68,7 +73,8 @@ def test_module_directives_and_initial_values() -> None:
         "m.ptx",
     )
     dynamic, words, half, pointer = module.variables
-    assert dynamic.external and dynamic.align == 16
+    assert dynamic.external
+    assert dynamic.align == 16
     assert (words.align, words.size) == (8, 12)
     assert words.initial == b"\x01\0\0\0\xff\xff\xff\xff\x10\0\0\0"
     assert half.initial == b"\0\0\0\x3f"
@@ -83,8 +89,10 @@ def test_registers_are_scoped_by_braces() -> None:
     """Inline assembly declares registers of its own; an inner name hides an outer one."""
     function = _only("{ .reg .b64 %r1; mov.b64 %r1, 1; } mov.b32 %r1, 2;")
     inner, outer = (each.operands[0] for each in function.instructions[:2])
-    assert isinstance(inner, Register) and isinstance(outer, Register)
-    assert (inner.type, outer.type) == ("b64", "b32") and inner.slot != outer.slot
+    assert isinstance(inner, Register)
+    assert isinstance(outer, Register)
+    assert (inner.type, outer.type) == ("b64", "b32")
+    assert inner.slot != outer.slot
 
 
 def test_threads_meet_again_at_the_post_dominator() -> None:
@@ -150,7 +158,8 @@ def test_a_branch_to_nowhere_and_an_unknown_instruction_are_found_before_running
         run_ptx(head + "$y: bra $x;\nret; }", [], grid=(1,), block=(1,))
     with pytest.raises(SimulationError) as caught:
         run_ptx(head + "ret;\nwgmma.fence.sync.aligned;\n}", [], grid=(1,), block=(1,), file="w.ptx")
-    assert "w.ptx:7:1" in str(caught.value) and "wgmma.fence" in str(caught.value)
+    assert "w.ptx:7:1" in str(caught.value)
+    assert "wgmma.fence" in str(caught.value)
 
 
 def test_arguments_must_fit_the_kernel() -> None:

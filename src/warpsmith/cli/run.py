@@ -56,6 +56,14 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="REGEX",
         help="dump only after passes that match",
     )
+    parser.add_argument(
+        "--trace",
+        action="store_true",
+        help="print each instruction's value in the reference interpreter: range and NaNs",
+    )
+    parser.add_argument(
+        "--step-limit", type=_positive, metavar="N", help="instructions that the reference may take (default: 50000000)"
+    )
     parser.add_argument("--save-repro", metavar="X.zip", help="write a zip that replays this command elsewhere")
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing on disk")
     parser.add_argument("--json", action="store_true", help="one JSON object a module on standard output, nothing else")
@@ -147,7 +155,9 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
 
 
 def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) -> RunReport:
+    from warpsmith.hlo.evaluator.machine import STEP_LIMIT
     from warpsmith.report.run import random_inputs, run
+    from warpsmith.report.values import trace_values
 
     if arguments.dump_to:
         _dump(arguments, module, "cpu")
@@ -156,6 +166,11 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
         from warpsmith.cli.npz import read_npz
 
         inputs = read_npz(arguments.input)
+    limit = arguments.step_limit or STEP_LIMIT
+    if arguments.trace:
+        stream = sys.stderr if arguments.json else sys.stdout
+        for line in trace_values(module, *inputs, step_limit=limit):
+            print(line, file=stream)
     results: list[Any] = []
     report = run(
         module,
@@ -168,6 +183,7 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
         rel_error=arguments.rel_error,
         cache=not arguments.no_cache,
         results=results,
+        step_limit=limit,
     )
     if arguments.output:
         from warpsmith.cli.npz import write_npz

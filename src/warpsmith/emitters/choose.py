@@ -17,6 +17,7 @@ from warpsmith.emitters.gpu import dynamic_update_slice as gpu_dynamic_update_sl
 from warpsmith.emitters.gpu import input_slices as gpu_input_slices
 from warpsmith.emitters.gpu import loop as gpu_loop
 from warpsmith.emitters.gpu import reduction as gpu_reduction
+from warpsmith.emitters.gpu import scatter as gpu_scatter
 from warpsmith.emitters.gpu import transpose as gpu_transpose
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.errors import UnsupportedFusion, UsageError
@@ -49,6 +50,7 @@ _EMITTERS: Mapping[str, Mapping[str, Emitter]] = {
         "input_slices": gpu_input_slices,
         "transpose": gpu_transpose,
         "reduction": gpu_reduction,
+        "scatter": gpu_scatter,
     },
     "cpu": {"loop": cpu_loop},
 }
@@ -71,7 +73,8 @@ def choose(analysis: FusionAnalysis) -> tuple[Emitter, tuple[Refusal, ...]]:
     if analysis.emitter in _NEVER_ELEMENTAL:
         root = analysis.roots[0]
         raise UnsupportedFusion(
-            f"no emitter takes '{root.opcode}' ('{root.name}') as the root of fusion '{analysis.name}'",
+            f"no emitter takes '{root.opcode}' ('{root.name}') as the root of fusion '{analysis.name}': "
+            f"{refused[-1].reason}",
             span=root.span,
             help=f"move '{root.opcode}' out of the fusion: it then runs as a step of its own",
         )

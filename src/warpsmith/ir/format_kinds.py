@@ -141,7 +141,7 @@ LLVM_FCMP = tuple("_false oeq ogt oge olt ole one ord ueq ugt uge ult ule une un
 
 # MLIR's numbering of what memref.atomic_rmw and llvm.atomicrmw do, and of memory orderings.
 ATOMIC_KINDS = tuple(
-    "addf addi assign maximumf maxs maxu minimumf mins minu mulf muli ori andi maxnumf minnumf xori".split()
+    "addf addi andi assign maximumf maxnumf maxs maxu minimumf minnumf mins minu mulf muli ori xori".split()
 )
 LLVM_ATOMICS = tuple("xchg add sub _and nand _or _xor max min umax umin fadd fsub fmax fmin".split())
 LLVM_ORDERINGS = tuple("not_atomic unordered monotonic consume acquire release acq_rel seq_cst".split())

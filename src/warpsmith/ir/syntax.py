@@ -289,7 +289,9 @@ FORMS: dict[str, Form] = {
     "llvm_gep": Form(llvm.print_gep, llvm.parse_gep),
     "llvm_load": described(" $addr<unit:invariant?>{} : type(addr) -> type(r0)"),
     "llvm_store": described(" $value, $addr{} : type(value), type(addr)"),
-    "llvm_atomicrmw": described(" <atomic_op:bin_op> $ptr, $val <ordering:ordering>{} : type(ptr), type(val)", "res=val"),
+    "llvm_atomicrmw": described(
+        " <atomic_op:bin_op> $ptr, $val <ordering:ordering>{} : type(ptr), type(val)", "res=val"
+    ),
     "llvm_cmpxchg": Form(llvm.print_cmpxchg, llvm.parse_cmpxchg),
     "llvm_extractelement": described(" $vector[$position : type(position)]{} : type(vector)", "res=elem(vector)"),
     "llvm_insertelement": described(

@@ -22,8 +22,10 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import REGISTRY, Operation, Region, Value, row
 from warpsmith.ir.dialects import func, gpu, vector
 from warpsmith.ir.effects import constant_of
+from warpsmith.ir.format_kinds import ATOMIC_KINDS, LLVM_ATOMICS, LLVM_ORDERINGS
 from warpsmith.ir.types import (
     BF16,
+    I1,
     I32,
     I64,
     INDEX,
@@ -54,6 +56,13 @@ CONTRACT = "bit-exact"
 # No bf16 arithmetic is left on a CPU, and where the processor has none LLVM goes through f32 even to select or to move.
 _NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
 DYNAMIC_GEP = -(1 << 31)  # stands for "see the operand" in rawConstantIndices
+_ATOMICS = dict(
+    zip(
+        "addf addi andi ori xori maxs maxu mins minu".split(),
+        "fadd add _and _or _xor max umax min umin".split(),
+        strict=True,
+    )
+)
 _SHUFFLES = {"xor": "bfly", "up": "up", "down": "down", "idx": "idx"}
 GEP_INBOUNDS = 3  # the bits of noWrapFlags that MLIR prints as `inbounds`
 
@@ -280,6 +289,34 @@ class _Lowering:
             value = b.op1("llvm.zext", (value,), stored)
         b.create("llvm.store", (value, self.address(b, base, index, element)), (), self.access_attributes(op, element))
         op.erase()
+
+    def atomic_rmw(self, op: Operation) -> None:
+        value, base, index = op.operands
+        b = Builder.before(op)
+        kind = ATOMIC_KINDS[op.int_attr("kind")]
+        if kind not in _ATOMICS:
+            raise LoweringError(f"{op.name} {kind} has no LLVM form{_where(op)}")
+        attributes = {
+            "bin_op": at.integer_attr(LLVM_ATOMICS.index(_ATOMICS[kind]), I64),
+            "ordering": at.integer_attr(LLVM_ORDERINGS.index("monotonic"), I64),
+        }
+        pointer_ = self.address(b, base, index, self.storage(value.type))
+        op.replace_by((b.op1("llvm.atomicrmw", (pointer_, value), value.type, attributes),))
+
+    def compare_exchange(self, op: Operation) -> None:
+        """By the bits: that is how LLVM compares."""
+        base, index, expected, new = op.operands
+        b = Builder.before(op)
+        type = expected.type
+        bits = integer(bit_width(type))
+        monotonic = at.integer_attr(LLVM_ORDERINGS.index("monotonic"), I64)
+        old, wanted = (v if v.type is bits else b.op1("llvm.bitcast", (v,), bits) for v in (expected, new))
+        pointer_ = self.address(b, base, index, self.storage(type))
+        attributes = {"success_ordering": monotonic, "failure_ordering": monotonic}
+        packed = b.op1("llvm.cmpxchg", (pointer_, old, wanted), llvm_struct((bits, I1)), attributes)
+        seen = b.op1("llvm.extractvalue", (packed,), bits, {"position": at.dense_array((0,))})
+        done = b.op1("llvm.extractvalue", (packed,), I1, {"position": at.dense_array((1,))})
+        op.replace_by((seen if type is bits else b.op1("llvm.bitcast", (seen,), type), done))
 
     def masked_load(self, op: Operation) -> None:
         base, index, mask, fallback = op.operands
@@ -601,6 +638,8 @@ _TABLE: dict[str, Callable[[_Lowering, Operation], None]] = {
     "memref.load": _Lowering.load,
     "memref.store": _Lowering.store,
     "memref.get_global": _Lowering.get_global,
+    "memref.atomic_rmw": _Lowering.atomic_rmw,
+    "xla_gpu.compare_exchange": _Lowering.compare_exchange,
     "xla_cpu.lookup": _Lowering.lookup,
     "vector.load": _Lowering.load,
     "vector.store": _Lowering.store,

@@ -1,12 +1,12 @@
 """expand-remainder (GPU): `arith.remf` becomes a long division in integers, exact for all operands.
 
     %r = arith.remf %x, %y : f32
-      ->  %q = the significand of x, shifted, mod that of y ; scf.for the exponents' difference in steps of 40 bits { ... }
+      ->  %q = the significand of x, shifted, mod that of y ; scf.for the difference of exponents, 40 bits each { ... }
 
-x = mx * 2^ex and y = my * 2^ey with integers mx and my, so x mod y = (mx * 2^(ex-ey) mod my) * 2^ey.  The power of two is
-multiplied in a piece at a time, as many bits as a 64-bit remainder has room for.  What LLVM makes of `frem` on NVPTX (a
-division, a truncation, an fma) is off as soon as the quotient has more bits than the significand.  A CPU keeps the op:
-there it is C's fmod.
+x = mx * 2^ex and y = my * 2^ey with integers mx and my, so x mod y = (mx * 2^(ex-ey) mod my) * 2^ey.  The power of two
+is multiplied in a piece at a time, as many bits as a 64-bit remainder has room for.  What LLVM makes of `frem` on NVPTX
+(a division, a truncation, an fma) is off as soon as the quotient has more bits than the significand.  A CPU keeps the
+op: there it is C's fmod.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Format:
         return 63 - self.mantissa
 
 
-_FORMATS = {F32: _Format(I32, 32, 23), F64: _Format(I64, 64, 52)}
+_FORMATS: dict[Type, _Format] = {F32: _Format(I32, 32, 23), F64: _Format(I64, 64, 52)}
 
 
 def run(module: Operation) -> None:

@@ -1,13 +1,13 @@
 """expand-small-floats: floats of 8 and 4 bits become integer bit manipulation, on scalars and vectors alike.
 
-    %w = arith.extf %x : f8E4M3FN to f32    ->   %b = extui (bitcast %x) ; shifted into place and re-biased ; bitcast to f32
+    %w = arith.extf %x : f8E4M3FN to f32    ->   %b = extui (bitcast %x) ; shifted, re-biased ; bitcast to f32
     %y = arith.truncf %w : f32 to f8E5M2    ->   %b = bitcast %w ; rounded, re-biased, cut to i8 ; bitcast to f8E5M2
 
 Straight-line code with no branch and no table, so that a loop around it can become vectors afterwards.  Rounding is to
 nearest even, once: from f32 or f64 directly, from f16 and bf16 through f32, which holds them exactly.  Subnormal
 results round by an addition that aligns the value with their grid.  Overflow gives infinity in the IEEE-like formats,
-NaN in `FN` and `FNUZ` ones, the largest value in f4E2M1FN; a NaN keeps its sign where the format has one; f4E2M1FN, which
-has no NaN, gets -0.  f8E8M0FNU holds powers of two alone: ties go up, and what isn't positive is NaN.
+NaN in `FN` and `FNUZ` ones, the largest value in f4E2M1FN; a NaN keeps its sign where the format has one; f4E2M1FN,
+which has no NaN, gets -0.  f8E8M0FNU holds powers of two alone: ties go up, and what isn't positive is NaN.
 
 Any other arithmetic on these types is done in f32 and rounded once.  With `f16`, conversions from and to f16 are
 expanded as well, for x86 processors without F16C.  Reference: pipeline.md 6.9, emitters.md 9.3.
@@ -95,7 +95,8 @@ def run(module: Operation, *, f16: bool = False) -> None:
     for function in func.functions(module):
         expansion = _Expansion(f16)
         for op in list(function.walk()):
-            expansion.op(op)
+            if any(map(expansion.is_small_value, op.operands)) or any(map(expansion.is_small_value, op.results)):
+                expansion.op(op)
 
 
 class _Expansion:
@@ -104,14 +105,20 @@ class _Expansion:
     def __init__(self, f16: bool) -> None:
         self.f16 = f16
         self.decoded: dict[Value, Value] = {}
+        self._known: dict[Type, bool] = {}
 
     def is_small(self, type: Type) -> bool:
         element = element_type(type)
         return isinstance(element, FloatType) and (element.width <= 8 or (self.f16 and element is F16))
 
+    def is_small_value(self, value: Value) -> bool:
+        """Asked of every value of a function, so remembered by type."""
+        found = self._known.get(value.type)
+        if found is None:
+            found = self._known[value.type] = self.is_small(value.type)
+        return found
+
     def op(self, op: Operation) -> None:
-        if not (any(self.is_small(v.type) for v in op.operands) or any(self.is_small(r.type) for r in op.results)):
-            return
         handler = _TABLE.get(op.name)
         if handler is not None:
             handler(self, op)
@@ -137,7 +144,7 @@ class _Expansion:
         op.replace_by((encode(b, value, target),))
 
     def from_integer(self, op: Operation) -> None:
-        """Integers of 2^24 and more are beyond the largest value, and so is what f32 makes of them; but scales go on."""
+        """Integers of 2^24 and more are beyond the largest value, as is what f32 makes of them; but scales go on."""
         b = Builder.before(op)
         value, target = op.operands[0], element_type(op.result.type)
         name = op.name.removeprefix("arith.")
@@ -153,7 +160,7 @@ class _Expansion:
         op.replace_by((Builder.before(op).op1(op.name, (wide,), op.result.type, op.attributes),))
 
     def arithmetic(self, op: Operation) -> None:
-        """The op in f32, rounded once: f32 has more than twice the bits plus two, so + - * / and sqrt come out right."""
+        """The op in f32, rounded once: it has more than twice the bits plus two, so + - * / and sqrt come out right."""
         b = Builder.before(op)
         operands = [self.widen(v) if self.is_small(v.type) else v for v in op.operands]
         type = op.result.type
@@ -298,7 +305,10 @@ def encode(b: Builder, value: Value, target: Type) -> Value:
     carrier = _CARRIERS[element_type(value.type)]
     bits = arith.cast(b, "bitcast", value, carrier.bits)
     lanes = _Lanes(b, bits.type)
-    codes = _encode_scale(lanes, bits, carrier) if target.text == _SCALE else _encode(lanes, value, bits, target, carrier)
+    if target.text == _SCALE:
+        codes = _encode_scale(lanes, bits, carrier)
+    else:
+        codes = _encode(lanes, value, bits, target, carrier)
     return arith.cast(b, "bitcast", arith.cast(b, "trunci", codes, integer(target.width)), target)
 
 

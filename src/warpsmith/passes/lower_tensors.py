@@ -67,6 +67,7 @@ class _Lowering:
             "arith.constant": self.constant,
             "xla_gpu.allocate_shared": self.allocate_shared,
             "xla_gpu.sync_threads": self.sync_threads,
+            "xla_gpu.atomic_rmw": self.atomic_rmw,
             "func.return": self.drop_tensor_operands,
             "func.call": self.call,
         }
@@ -221,6 +222,11 @@ class _Lowering:
         type = buffer_type(op.result.type, SHARED)
         shared = self._get_global(op, self._global("shared", type, {"initial_value": at.UNIT}), type)
         self.alignment[shared] = GLOBAL_ALIGNMENT
+
+    def atomic_rmw(self, op: Operation) -> None:
+        self._index_of_scalar(op, 1)
+        op.results[0].replace_by(op.operands[0])
+        op.results[0].type = op.operands[0].type
 
     def sync_threads(self, op: Operation) -> None:
         Builder.before(op).create("gpu.barrier")

@@ -58,6 +58,7 @@ TABLE: dict[str, str] = {
         "expand-float-ops",
         "expand-small-floats",
         "pack-sub-byte",
+        "lower-atomics",
         "library-calls",
         "expand-remainder",
         "expand-math",

@@ -4,15 +4,16 @@
       ->  %b = memref.load %in[%i >> 1] : memref<4xi8> ; %x = trunci (%b >> 4 * (%i & 1))
 
 Packed (GPUs, as XLA has it): element 0 is in the low bits of byte 0.  A vector of whole bytes is loaded and stored as
-bytes, its lanes taken apart and put together by shifts and shuffles; vector accesses start at a multiple of their length.
-A single element is stored into part of a byte.  In an entry marked `warpsmith.whole_bytes` one thread writes all elements of
-a byte, in ascending order, so it keeps what is below its own and clears what is above: no atomic, and what follows
-the last element is zero.  Elsewhere neighbours belong to others: an element's bits are cleared, then set, each by an
-atomic operation.  Shared memory, which nobody else reads, takes a byte an element, unless all that is ever stored there is whole bytes.
+bytes, its lanes taken apart and put together by shifts and shuffles; vector accesses start at a multiple of their
+length.  A single element is stored into part of a byte.  In an entry marked `warpsmith.whole_bytes` one thread writes
+all elements of a byte, in ascending order, so it keeps what is below its own and clears what is above: no atomic, and
+what follows the last element is zero.  Elsewhere neighbours belong to others: an element's bits are cleared, then set,
+each by an atomic operation.  Shared memory, which nobody else reads, takes a byte an element, unless all that is ever
+stored there is whole bytes.
 
-On a CPU every buffer takes a byte an element, upper bits zero: what numpy has, so arrays come and go without a copy, and
-no two threads share a byte.  A packed entry keeps the former types of its buffers in `warpsmith.unpacked`, for whoever
-launches it.  Reference: emitters.md 6.2, pipeline.md 6.2.
+On a CPU every buffer takes a byte an element, upper bits zero: what numpy has, so arrays come and go without a copy,
+and no two threads share a byte.  A packed entry keeps the former types of its buffers in `warpsmith.unpacked`, for
+whoever launches it.  Reference: emitters.md 6.2, pipeline.md 6.2.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _global(op: Operation, packed: bool) -> None:
 
 
 class _Packing:
-    """One function's rewrite.  `former` maps a buffer to the type that it had; `loose` are globals that aren't packed."""
+    """One function's rewrite.  `former` maps a buffer to the type that it had; `loose` are globals that stay loose."""
 
     def __init__(self, function: Operation, packed: bool, loose: set[str]) -> None:
         self.function = function

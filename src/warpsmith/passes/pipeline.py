@@ -49,6 +49,7 @@ _BUFFERS: tuple[str, ...] = (
     "simplify-arith",
     "simplify-affine",
     "pack-sub-byte",
+    "lower-atomics",
     "licm",
     "symbol-dce",
 )

@@ -232,7 +232,7 @@ class _Vectorizer:
         self.scope.vector[op.result] = result
 
     def uniform_load(self, b: Builder, op: Operation) -> None:
-        """One load for all lanes; where a condition guards it and it may be out of bounds, only if some lane is active."""
+        """One load for all lanes; where a condition guards it and it may be out of bounds, only if a lane is active."""
         position = arith.constant_int(op.operands[1])
         buffer = op.operands[0].type
         inside = position is not None and isinstance(buffer, MemRefType) and 0 <= position < buffer.elements

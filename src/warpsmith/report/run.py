@@ -16,6 +16,8 @@ import numpy as np
 from warpsmith.compiler import compile
 from warpsmith.errors import UsageError, did_you_mean
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
+from warpsmith.hlo.evaluator.interpreter import array_leaves
+from warpsmith.hlo.evaluator.machine import STEP_LIMIT
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.shapes import Shape
 from warpsmith.numerics.bounds import bound
@@ -48,8 +50,12 @@ class OutputReport:
 class RunReport:
     """All that `warpsmith run` says of one module.  Times are in milliseconds, bandwidth in GB/s (10^9 bytes).
 
-    `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's copy bandwidth, measured in the
-    same run.  `match` is None where there was no reference.
+    `kernel_ms` and `host_ms` are what kernels and host steps take of `time_ms`, loops and branches included, and
+    `kernel_launches` and `host_calls` how often they run in a call.  `temporary_bytes` is the most memory that results
+    and intermediate values take.  `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's
+    copy bandwidth, measured in the same run.  `match` is None where there was no reference.  `unbounded` counts elements
+    of which the reference knows no bound, since rounding errors may have grown without limit on the way: any value
+    matches there.
     """
 
     module: str
@@ -61,7 +67,11 @@ class RunReport:
     compile_parts_ms: dict[str, float]
     bytes: int
     time_ms: float | None = None
+    kernel_ms: float = 0.0
     host_ms: float = 0.0
+    kernel_launches: int = 0
+    host_calls: int = 0
+    temporary_bytes: int = 0
     gbps: float | None = None
     copy_gbps: float | None = None
     reference: str = "none"
@@ -72,6 +82,7 @@ class RunReport:
     max_abs_error: float | None = None
     max_rel_error: float | None = None
     mismatches: int | None = None
+    unbounded: int = 0
     seed: int = 0
     iterations: int = 0
     outputs: list[OutputReport] = field(default_factory=list[OutputReport])
@@ -99,7 +110,7 @@ def _finite(value: Any) -> Any:
 
 def parameter_shapes(module: HloModule) -> list[Shape]:
     """The array leaves of the entry's parameters, in order."""
-    return [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
+    return [leaf for parameter in module.entry.parameters for leaf in array_leaves(parameter.shape)]
 
 
 def random_inputs(module: HloModule, seed: int = 0) -> list[Array]:
@@ -120,11 +131,13 @@ def run(
     cache: bool = True,
     measure_copy: bool = True,
     results: list[Array] | None = None,
+    step_limit: int = STEP_LIMIT,
 ) -> RunReport:
     """Compile `module`, call it (on `arrays`, or on seeded input), compare with the reference, time it.
 
     `iterations` timed calls (default: as many as fit in 0.2 s, at most 100, at least 3).  `results` receives the
-    outputs.  Raises what `compile` and the executable raise; a difference is not an error but `match == False`.
+    outputs.  Raises what `compile` and the executable raise; a difference is not an error but `match == False`.  The
+    reference comes first and takes `step_limit` instructions at most, so that a loop without end is an error.
     """
     if reference not in REFERENCES:
         raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(reference, REFERENCES))
@@ -133,13 +146,18 @@ def run(
     report = _of_executable(module, exe, perf_counter() - start)
     report.reference, report.seed = reference, seed
     inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
-    found, _, _ = exe.timed(*inputs)
-    seconds, host_seconds, report.iterations = _timed(exe, inputs, iterations)
-    report.time_ms, report.host_ms = seconds * 1e3, host_seconds * 1e3
+    wanted = None
+    if reference == "interpreter":
+        start = perf_counter()
+        wanted = _expected(module, inputs, abs_error, rel_error, step_limit)
+        report.reference_ms = (perf_counter() - start) * 1e3
+    found, clock = exe.profiled(*inputs)
+    report.kernel_launches, report.host_calls = clock.kernels, clock.host_steps
+    seconds = _timed(report, exe, inputs, iterations)
     report.gbps = report.bytes / seconds / 1e9 if seconds else None
     report.copy_gbps = copy_bandwidth() / 1e9 if measure_copy else None
-    if reference == "interpreter":
-        _compare(report, module, inputs, found, abs_error, rel_error)
+    if wanted is not None:
+        _compare(report, found, *wanted)
     if results is not None:
         results[:] = found
     return report
@@ -162,44 +180,49 @@ def _of_executable(module: HloModule, exe: Executable, seconds: float) -> RunRep
         compile_ms=seconds * 1e3,
         compile_parts_ms={name: s * 1e3 for name, s in exe.timings.items()},
         bytes=exe.bytes_moved,
+        temporary_bytes=exe.temporary_bytes,
     )
 
 
-def _timed(exe: Executable, inputs: Sequence[Any], iterations: int | None) -> tuple[float, float, int]:
-    """Median seconds of a call, median seconds of its host part, the number of calls."""
-    total: list[float] = []
-    host: list[float] = []
+def _timed(report: RunReport, exe: Executable, inputs: Sequence[Any], iterations: int | None) -> float:
+    """Fill in medians over many calls; the seconds of one."""
+    times: list[tuple[float, float, float]] = []
     began = perf_counter()
     while True:
         start = perf_counter()
-        results, _, host_seconds = exe.timed(*inputs)
-        total.append(perf_counter() - start)
-        host.append(host_seconds)
+        results, kernel_seconds, host_seconds = exe.timed(*inputs)
+        times.append((perf_counter() - start, kernel_seconds, host_seconds))
         del results
-        count = len(total)
+        count = len(times)
         if count >= (iterations or _MAX_ITERATIONS) or (
             iterations is None and count >= 3 and perf_counter() - began > _MIN_SECONDS
         ):
-            return statistics.median(total), statistics.median(host), count
+            break
+    seconds, kernels, host = (statistics.median(column) for column in zip(*times, strict=True))
+    report.time_ms, report.kernel_ms, report.host_ms = seconds * 1e3, kernels * 1e3, host * 1e3
+    report.iterations = count
+    return seconds
+
+
+def _expected(
+    module: HloModule,
+    inputs: Sequence[Any],
+    abs_error: float | None,
+    rel_error: float | None,
+    step_limit: int,
+) -> tuple[list[Array], list[Tolerance]]:
+    """The reference's results and what may differ from them: XLA's rule if asked for, else a-priori bounds."""
+    if abs_error is not None or rel_error is not None:
+        expected = evaluate(module, *inputs, step_limit=step_limit)
+        return expected, [Tolerance(abs_error=abs_error, rel_error=rel_error)] * len(expected)
+    expected, bounds = evaluate_with_bounds(module, *inputs, op_ulp_bound=bound, step_limit=step_limit)
+    return expected, [Tolerance(absolute=b) for b in bounds]
 
 
 def _compare(
-    report: RunReport,
-    module: HloModule,
-    inputs: Sequence[Any],
-    results: Sequence[Array],
-    abs_error: float | None,
-    rel_error: float | None,
+    report: RunReport, results: Sequence[Array], expected: Sequence[Array], tolerances: Sequence[Tolerance]
 ) -> None:
-    """Fill in the report's comparison: XLA's rule if asked for, else ulp and a-priori bounds."""
-    start = perf_counter()
-    if abs_error is not None or rel_error is not None:
-        expected = evaluate(module, *inputs)
-        tolerances = [Tolerance(abs_error=abs_error, rel_error=rel_error)] * len(expected)
-    else:
-        expected, bounds = evaluate_with_bounds(module, *inputs, op_ulp_bound=bound)
-        tolerances = [Tolerance(absolute=b) for b in bounds]
-    report.reference_ms = (perf_counter() - start) * 1e3
+    """Fill in the report's comparison."""
     for i, (actual, wanted, tolerance) in enumerate(zip(results, expected, tolerances, strict=True)):
         shape = f"{actual.dtype}[{','.join(map(str, actual.shape))}]"
         report.outputs.append(OutputReport(i, shape, compare(actual, wanted, tolerance)))
@@ -210,3 +233,10 @@ def _compare(
     report.max_abs_error = max((c.max_abs_error for c in found), default=0.0)
     report.max_rel_error = max((c.max_rel_error for c in found), default=0.0)
     report.mismatches = sum(c.mismatches for c in found)
+    report.unbounded = sum(int(np.isinf(t.absolute).sum()) for t in tolerances if t.absolute is not None)
+    if report.unbounded:
+        whole = sum(each.size for each in expected)
+        report.notes.append(
+            f"{report.unbounded} of {whole} elements have no bound: rounding errors may grow without limit on their way, "
+            "so any value matches; --abs-error and --rel-error compare them"
+        )

@@ -31,7 +31,7 @@ _SHORT = 5
 
 @dataclass(frozen=True, slots=True)
 class SupportCase:
-    """One opcode on one element type, as the text of a fusion's body; `profile` is of numbers that mean something to it."""
+    """One opcode on one element type, as a fusion's body; `profile` is of numbers that mean something to it."""
 
     opcode: str
     dtype: DType
@@ -147,7 +147,7 @@ def _constant(dtype: DType) -> str:
     else:
         values = "{1, 0, 1}"
     shape = f"{dtype}[3]"
-    return _body([shape], [f"k = {shape} constant({values})"], f"pred[3] compare(p0, k), direction=EQ")
+    return _body([shape], [f"k = {shape} constant({values})"], "pred[3] compare(p0, k), direction=EQ")
 
 
 _DIMS = f"[{_SHORT},7]"
@@ -182,7 +182,8 @@ _ROWS: dict[str, Callable[[DType], str]] = {
     ),
     "gather": _shaped(
         [f"T{_DIMS}", "s32[4,1]"],
-        "T[4,1,3] gather(p0, p1), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}",
+        "T[4,1,3] gather(p0, p1), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, "
+        "slice_sizes={1,3}",
     ),
     "dynamic-slice": _shaped(
         [f"T{_DIMS}", "s32[]", "s32[]"], "T[3,3] dynamic-slice(p0, p1, p2), dynamic_slice_sizes={3,3}"
@@ -199,8 +200,8 @@ _ROWS: dict[str, Callable[[DType], str]] = {
 _SUMS = frozenset({"reduce (add)", "dot", "convolution"})
 
 
-# Complex functions whose error is their condition's: near a pole, or at an angle of many turns, both we and the reference
-# interpreter lose digits that nobody bounds.  c64 is computed in f64, so it's only a power that shows it.
+# Complex functions whose error is their condition's: near a pole, or at an angle of many turns, both we and the
+# reference interpreter lose digits that nobody bounds.  c64 is computed in f64, so it's only a power that shows it.
 _ILL_CONDITIONED = {"c64": frozenset({"power"}), "c128": frozenset({"power", "logistic", "cbrt", "divide"})}
 _LOOSE = 1e-9
 
@@ -224,7 +225,7 @@ def support_cases(opcodes: Iterable[str] | None = None, dtypes: Iterable[str] | 
 def support_table(
     opcodes: Iterable[str] | None = None, dtypes: Iterable[str] | None = None, targets: Sequence[str] = TARGETS
 ) -> list[Support]:
-    """One row for each opcode and element type (or those chosen by name).  An InternalError is our own bug and is raised."""
+    """One row for each opcode and element type (or those chosen by name).  An InternalError, our own bug, is raised."""
     return [_compiled(case, targets)[0] for case in support_cases(opcodes, dtypes)]
 
 

@@ -5,6 +5,9 @@ In: a `RunReport`.  Out: lines printed with rich (colours only on a terminal).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,14 +25,17 @@ def print_run(report: RunReport, console: Console) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    for kernel in report.kernels[:_MAX_KERNELS]:
-        table.add_row("host" if kernel.host else "kernel", _kernel(kernel))
-    if len(report.kernels) > _MAX_KERNELS:
-        table.add_row("", f"... and {len(report.kernels) - _MAX_KERNELS} more")
+    for host in (False, True):
+        steps = [each for each in report.kernels if each.host == host]
+        for each in steps[:_MAX_KERNELS]:
+            table.add_row("host" if host else "kernel", _kernel(each))
+        if len(steps) > _MAX_KERNELS:
+            table.add_row("", f"... and {len(steps) - _MAX_KERNELS} more ({_counted(steps)} in all)")
     table.add_row("compile", f"{report.compile_ms:.1f} ms{_parts(report)}")
     if report.time_ms is not None:
-        host = f", {report.host_ms:.3f} ms of it on the host" if report.host_ms > 0 else ""
-        table.add_row("run", f"{report.time_ms:.3f} ms, median of {report.iterations}{host}")
+        table.add_row("run", f"{report.time_ms:.3f} ms, median of {report.iterations}")
+        if report.kernel_launches + report.host_calls > 1 or report.host_calls:
+            table.add_row("", _split(report))
     table.add_row("memory", _memory(report))
     if report.match is not None:
         table.add_row("error", _error(report))
@@ -52,16 +58,32 @@ def _title(report: RunReport) -> Text:
     )
 
 
+def _split(report: RunReport) -> str:
+    """Where the time goes."""
+    rest = max(0.0, (report.time_ms or 0.0) - report.kernel_ms - report.host_ms)
+    return (
+        f"{report.kernel_ms:.3f} ms in kernels ({report.kernel_launches} launches), "
+        f"{report.host_ms:.3f} ms on the host ({report.host_calls} calls), {rest:.3f} ms between"
+    )
+
+
+def _counted(steps: Sequence[KernelInfo]) -> str:
+    """`896 loop`, or `3 sort, 1 dot`: how many of each."""
+    counts = Counter(each.opcode if each.host else each.emitter for each in steps)
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common())
+
+
 def _kernel(kernel: KernelInfo) -> str:
+    where = f" in {kernel.computation}" if kernel.computation else ""
     if kernel.host:
-        return kernel.fusion
+        return f"{kernel.fusion} = {kernel.opcode}{where}: {kernel.reason}"
     variant = f" ({kernel.variant})" if kernel.variant else ""
     if kernel.block == (1, 1, 1) and kernel.shared_bytes == 0:
         launch = f"{kernel.grid[0]} work groups"
     else:
         launch = f"grid {_dims(kernel.grid)}, block {_dims(kernel.block)}"
     shared = f", {kernel.shared_bytes} B shared" if kernel.shared_bytes else ""
-    return f"{kernel.fusion}: {kernel.emitter}{variant}, {launch}{shared}"
+    return f"{kernel.fusion}{where}: {kernel.emitter}{variant}, {launch}{shared}"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:
@@ -77,6 +99,8 @@ def _parts(report: RunReport) -> str:
 
 def _memory(report: RunReport) -> str:
     text = f"{_bytes(report.bytes)} moved"
+    if report.kernel_launches + report.host_calls > 1:
+        text += f", at most {_bytes(report.temporary_bytes)} at a time for results"
     if report.gbps is None:
         return text
     text += f", {report.gbps:.1f} GB/s"

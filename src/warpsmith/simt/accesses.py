@@ -24,7 +24,7 @@ from warpsmith.simt.memory import (
     where_from,
 )
 
-__all__ = ["ACCESSES", "constant"]
+__all__ = ["ACCESSES", "constant", "positions"]
 
 
 def constant(_: Interpreter, frame: Frame, op: Operation) -> None:
@@ -60,7 +60,7 @@ def _lanes(type: object) -> int:
     return type.elements
 
 
-def _positions(
+def positions(
     interpreter: Interpreter,
     frame: Frame,
     op: Operation,
@@ -85,12 +85,12 @@ def _positions(
 
 # ------------------------------------------------------------------------------------------------------------- elements
 def _extract(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    where = _positions(interpreter, frame, op, 0, slice(1, None), frame.mask)
+    where = positions(interpreter, frame, op, 0, slice(1, None), frame.mask)
     frame[op.result] = gather(frame.buffer(op.operands[0]), where)
 
 
 def _insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    where = _positions(interpreter, frame, op, 1, slice(2, None), frame.mask)
+    where = positions(interpreter, frame, op, 1, slice(2, None), frame.mask)
     buffer = frame.buffer(op.operands[1])
     scatter(buffer, where, frame.array(op.operands[0]), frame.mask)
     for result in op.results:
@@ -99,7 +99,7 @@ def _insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
 
 def _predicated_insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     active = frame.active(frame.array(op.operands[-1]))
-    where = _positions(interpreter, frame, op, 1, slice(2, -1), active)
+    where = positions(interpreter, frame, op, 1, slice(2, -1), active)
     buffer = frame.buffer(op.operands[1])
     scatter(buffer, where, frame.array(op.operands[0]), active)
     frame[op.result] = buffer
@@ -107,39 +107,15 @@ def _predicated_insert(interpreter: Interpreter, frame: Frame, op: Operation) ->
 
 def _predicated_extract(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     condition, fallback = frame.array(op.operands[-2]), frame.array(op.operands[-1])
-    where = _positions(interpreter, frame, op, 0, slice(1, -2), frame.active(condition))
+    where = positions(interpreter, frame, op, 0, slice(1, -2), frame.active(condition))
     frame[op.result] = np.where(condition, gather(frame.buffer(op.operands[0]), where), fallback)
-
-
-def _atomic(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    """xla_gpu.atomic_rmw: threads that meet at one element take turns, in the order of their numbers."""
-    where = _positions(interpreter, frame, op, 0, slice(1, None), frame.mask)
-    where = np.broadcast_to(where, (frame.threads,))
-    active = np.ones(frame.threads, np.bool_) if frame.mask is None else np.broadcast_to(frame.mask, where.shape)
-    buffer, outer = frame.buffer(op.operands[0]), frame.mask
-    left = active.copy()
-    while left.any():
-        threads = np.flatnonzero(left)
-        _, first = np.unique(where[threads], return_index=True)
-        turn = np.zeros(frame.threads, np.bool_)
-        turn[threads[first]] = True
-        frame.mask = turn
-        frame[op.body.args[0]] = gather(buffer, where)
-        (new,) = interpreter.block(frame, op.body)
-        if not isinstance(new, np.ndarray):
-            raise SimulationError(f"{op.name} yields memory{where_from(op)}")
-        scatter(buffer, where, new, turn)
-        left &= ~turn
-    frame.mask = outer
-    for result in op.results:
-        frame[result] = buffer
 
 
 # -------------------------------------------------------------------------------------------------------------- vectors
 def _vector_read(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     lanes = _lanes(op.result.type)
     rank = _shaped(op.operands[0].type).rank
-    where = _positions(interpreter, frame, op, 0, slice(1, 1 + rank), frame.mask, lanes)
+    where = positions(interpreter, frame, op, 0, slice(1, 1 + rank), frame.mask, lanes)
     frame[op.result] = gather(frame.buffer(op.operands[0]), where[:, None] + np.arange(lanes))
 
 
@@ -147,7 +123,7 @@ def _vector_write(interpreter: Interpreter, frame: Frame, op: Operation) -> None
     value = frame.array(op.operands[0])
     lanes = _lanes(op.operands[0].type)
     rank = _shaped(op.operands[1].type).rank
-    where = _positions(interpreter, frame, op, 1, slice(2, 2 + rank), frame.mask, lanes)
+    where = positions(interpreter, frame, op, 1, slice(2, 2 + rank), frame.mask, lanes)
     buffer = frame.buffer(op.operands[1])
     scatter(buffer, where[:, None] + np.arange(lanes), value, None if frame.mask is None else frame.mask[:, None])
     for result in op.results:
@@ -207,7 +183,6 @@ ACCESSES: dict[str, Handler] = {
     "memref.store": _insert,
     "xla_gpu.predicated_insert": _predicated_insert,
     "xla_gpu.predicated_extract": _predicated_extract,
-    "xla_gpu.atomic_rmw": _atomic,
     "vector.transfer_read": _vector_read,
     "vector.transfer_write": _vector_write,
     "vector.load": _vector_read,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warpsmith.simt.accesses import ACCESSES
+from warpsmith.simt.atomics import ATOMICS
 from warpsmith.simt.control import CONTROL
 from warpsmith.simt.interpreter import Handler
 from warpsmith.simt.llvm import LLVM
@@ -16,4 +17,4 @@ from warpsmith.simt.warps import WARPS
 
 __all__ = ["HANDLERS"]
 
-HANDLERS: Mapping[str, Handler] = {**CONTROL, **ACCESSES, **VECTORS, **WARPS, **LLVM}
+HANDLERS: Mapping[str, Handler] = {**CONTROL, **ACCESSES, **ATOMICS, **VECTORS, **WARPS, **LLVM}

@@ -54,7 +54,8 @@ def run_kernel(module: Operation, inputs: Sequence[Array], outputs: int | Sequen
     if unpacked:
         inputs = [_packed(array, type) for array, type in zip(inputs, unpacked, strict=False)]
         if not isinstance(outputs, int):
-            outputs = [_packed_output(type, given) for type, given in zip(unpacked[len(inputs) :], outputs, strict=False)]
+            rest = unpacked[len(inputs) :]
+            outputs = [_packed_output(type, given) for type, given in zip(rest, outputs, strict=False)]
     buffers = [Buffer(f"input{i}", _flat(array), array.size) for i, array in enumerate(inputs)]
     if types:
         buffers += _typed(types, buffers, count)

@@ -22,7 +22,7 @@ from warpsmith.simt.memory import Array, Buffer, Datum, Pointer, PointerTable, w
 from warpsmith.simt.vectors import bitcast, extract_lane, insert_lane, integers, shuffle_lanes
 from warpsmith.simt.warps import exchange, thread_ids
 
-__all__ = ["LLVM"]
+__all__ = ["LLVM", "places_of", "pointer_of", "read_bytes", "write_bytes"]
 
 _DYNAMIC = -(1 << 31)
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -82,14 +82,14 @@ def _getelementptr(_: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = Pointer(base.buffer, offset + index * _size_of(element.type))
 
 
-def _pointer(frame: Frame, op: Operation, position: int) -> Pointer:
+def pointer_of(frame: Frame, op: Operation, position: int) -> Pointer:
     found = frame[op.operands[position]]
     if not isinstance(found, Pointer):
         raise SimulationError(f"{op.name} of what is no address{where_from(op)}")
     return found
 
 
-def _places(frame: Frame, op: Operation, pointer: Pointer, itemsize: int, lanes: int, active: Array | None) -> Array:
+def places_of(frame: Frame, op: Operation, pointer: Pointer, itemsize: int, lanes: int, active: Array | None) -> Array:
     """The byte at which each thread's (and lane's) element begins, clipped to the buffer; active ones are checked."""
     offset = pointer.offset
     whole = lanes if lanes and offset.ndim == 1 else 0  # one address for all lanes
@@ -108,7 +108,7 @@ def _places(frame: Frame, op: Operation, pointer: Pointer, itemsize: int, lanes:
     return np.clip(offset, 0, max(size - itemsize, 0))
 
 
-def _read(buffer: Buffer, places: Array, dtype: np.dtype[Any]) -> Array:
+def read_bytes(buffer: Buffer, places: Array, dtype: np.dtype[Any]) -> Array:
     """Elements of `dtype` that begin at the given bytes."""
     if buffer.data.nbytes < dtype.itemsize:
         return np.zeros(places.shape, dtype)
@@ -116,7 +116,7 @@ def _read(buffer: Buffer, places: Array, dtype: np.dtype[Any]) -> Array:
     return np.ascontiguousarray(bytes_).view(dtype)[..., 0]
 
 
-def _write(buffer: Buffer, places: Array, value: Array, active: Array | None) -> None:
+def write_bytes(buffer: Buffer, places: Array, value: Array, active: Array | None) -> None:
     active = np.ones(1, np.bool_) if active is None else active
     places, value, active = np.broadcast_arrays(places, value, active)
     bytes_ = np.ascontiguousarray(value[active]).reshape(-1, 1).view(np.uint8)
@@ -137,33 +137,33 @@ def _load(_: Interpreter, frame: Frame, op: Operation) -> None:
     if isinstance(source, PointerTable):
         frame[op.result] = Pointer(source.entries[source.index], np.zeros(1, np.int64))
         return
-    pointer, dtype, lanes = _pointer(frame, op, 0), numpy_dtype(type), _lanes(type)
-    places = _places(frame, op, pointer, dtype.itemsize, lanes, _active(frame, lanes))
-    frame[op.result] = _read(pointer.buffer, places, dtype)
+    pointer, dtype, lanes = pointer_of(frame, op, 0), numpy_dtype(type), _lanes(type)
+    places = places_of(frame, op, pointer, dtype.itemsize, lanes, _active(frame, lanes))
+    frame[op.result] = read_bytes(pointer.buffer, places, dtype)
 
 
 def _store(_: Interpreter, frame: Frame, op: Operation) -> None:
-    value, pointer = frame.array(op.operands[0]), _pointer(frame, op, 1)
+    value, pointer = frame.array(op.operands[0]), pointer_of(frame, op, 1)
     lanes = _lanes(op.operands[0].type)
     active = _active(frame, lanes)
-    _write(pointer.buffer, _places(frame, op, pointer, value.dtype.itemsize, lanes, active), value, active)
+    write_bytes(pointer.buffer, places_of(frame, op, pointer, value.dtype.itemsize, lanes, active), value, active)
 
 
 def _masked_load(_: Interpreter, frame: Frame, op: Operation) -> None:
     """llvm.intr.masked.load (one address) and .gather (one a lane)."""
-    pointer, type = _pointer(frame, op, 0), op.result.type
+    pointer, type = pointer_of(frame, op, 0), op.result.type
     mask, fallback = (frame.array(v) for v in op.operands[1:])
     dtype = numpy_dtype(type)
     active = mask if frame.mask is None else mask & frame.mask[:, None]
-    places = _places(frame, op, pointer, dtype.itemsize, _lanes(type), active)
-    frame[op.result] = np.where(active, _read(pointer.buffer, places, dtype), fallback)
+    places = places_of(frame, op, pointer, dtype.itemsize, _lanes(type), active)
+    frame[op.result] = np.where(active, read_bytes(pointer.buffer, places, dtype), fallback)
 
 
 def _masked_store(_: Interpreter, frame: Frame, op: Operation) -> None:
-    value, pointer, mask = frame.array(op.operands[0]), _pointer(frame, op, 1), frame.array(op.operands[2])
+    value, pointer, mask = frame.array(op.operands[0]), pointer_of(frame, op, 1), frame.array(op.operands[2])
     active = mask if frame.mask is None else mask & frame.mask[:, None]
-    places = _places(frame, op, pointer, value.dtype.itemsize, _lanes(op.operands[0].type), active)
-    _write(pointer.buffer, places, value, active)
+    places = places_of(frame, op, pointer, value.dtype.itemsize, _lanes(op.operands[0].type), active)
+    write_bytes(pointer.buffer, places, value, active)
 
 
 # ------------------------------------------------------------------------------------------------- vectors and structs

@@ -88,7 +88,7 @@ def _integer_to_float(form: Form, target: str) -> Compute:
         low = (a & a.dtype.type(0xFFFFFFFF if a.dtype.itemsize == 8 else 0x7F)).astype(np.float64)
         high = (a - low.astype(a.dtype)).astype(np.float64)
         if target == "f64":
-            return in_fractions(_exact_sum, mode, high, low)
+            return in_fractions(_exact_sum, mode, np.zeros(1), high, low)
         return _clamped(_round(odd_sum(high, low), target, mode), form)
 
     return convert

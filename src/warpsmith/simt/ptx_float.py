@@ -209,7 +209,9 @@ def _exact_reciprocal(x: Fraction) -> Fraction:
 
 
 def _excess_of_square(root: Fraction, x: Fraction) -> Fraction:
-    return root * root - x
+    """Its sign; the number itself may be too small for a double."""
+    excess = root * root - x
+    return Fraction((excess > 0) - (excess < 0))
 
 
 _EXACT: dict[str, Callable[..., Fraction]] = {
@@ -232,17 +234,15 @@ def _directed_f64(base: str, mode: str) -> Compute:
         if base in ("div", "rcp"):
             finite &= operands[-1] != 0
         if base == "sqrt":
-            square = in_fractions(_excess_of_square, "rn", nearest[finite], operands[0][finite])
+            square = in_fractions(_excess_of_square, "rn", np.zeros(1), nearest[finite], operands[0][finite])
             excess = np.zeros_like(nearest)
             excess[finite] = square
             return _step(nearest, excess, mode, finite & (operands[0] > 0))
-        result = nearest.copy()
-        chosen = [a[finite] for a in operands]
-        exact = in_fractions(_EXACT[base], mode, *chosen)
-        result[finite] = np.where(exact == 0, nearest[finite], exact)
+        zeros = nearest
         if base in ("add", "sub", "fma") and mode == "rm":
-            cancelled = finite & (nearest == 0) & (operands[-1] != 0)
-            result = np.where(cancelled & (result == 0), -0.0, result)
+            zeros = np.where(operands[-1] != 0, -0.0, nearest)  # a sum that cancels
+        result = nearest.copy()
+        result[finite] = in_fractions(_EXACT[base], mode, zeros[finite], *[a[finite] for a in operands])
         return result
 
     return apply

@@ -56,7 +56,7 @@ def _remainder(a: Array, b: Array) -> Array:
 
 
 def _saturate(wide: Array, type: str) -> Array:
-    limits = np.iinfo(np.dtype(type.replace("s", "i")))
+    limits = np.iinfo(f"{'i' if type[0] == 's' else 'u'}{TYPE_BITS[type] // 8}")
     return np.clip(wide, limits.min, limits.max).astype(limits.dtype)
 
 

@@ -161,7 +161,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     result = np.where(np.isnan(c), c, result)
     hard = ~simple & ~safe & np.isfinite(c)
     if hard.any():
-        result[hard] = in_fractions(exact_fma, "rn", a[hard], b[hard], c[hard])
+        result[hard] = in_fractions(exact_fma, "rn", plain[hard], a[hard], b[hard], c[hard])
     return result
 
 
@@ -169,15 +169,20 @@ def exact_fma(x: Fraction, y: Fraction, z: Fraction) -> Fraction:
     return x * y + z
 
 
-def in_fractions(function: Callable[..., Fraction], mode: str, *arrays: Array) -> Array:
-    """A function of finite doubles evaluated exactly and rounded once: slow, right everywhere.  Exact zeros are +0."""
-    columns = [array.tolist() for array in np.broadcast_arrays(*arrays)]
-    return np.array([_round_fraction(function(*map(Fraction, row)), mode) for row in zip(*columns, strict=True)])
+def in_fractions(function: Callable[..., Fraction], mode: str, zeros: Array, *arrays: Array) -> Array:
+    """A function of finite doubles evaluated exactly and rounded once: slow, right everywhere.
+
+    Where the exact result is 0, its sign is a matter of rules, and `zeros` has the answer.
+    """
+    columns = [array.tolist() for array in np.broadcast_arrays(zeros, *arrays)]
+    return np.array(
+        [_round_fraction(function(*map(Fraction, row)), mode, zero) for zero, *row in zip(*columns, strict=True)]
+    )
 
 
-def _round_fraction(value: Fraction, mode: str) -> float:
+def _round_fraction(value: Fraction, mode: str, zero: float) -> float:
     if value == 0:
-        return 0.0
+        return zero
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
     if abs(value) < Fraction(2) ** exponent:
         exponent -= 1

@@ -23,6 +23,8 @@ _CROSS_THREAD = frozenset(
         "xla_gpu.sync_threads",
         "xla_gpu.shuffle_reduce",
         "xla_gpu.atomic_rmw",
+        "xla_gpu.compare_exchange",
+        "memref.atomic_rmw",
         "xla_gpu.allocate_shared",
         "memref.alloca",
     )

@@ -1,8 +1,8 @@
 """Functions of CUDA's libdevice for a module that calls them (pipeline reference, 7.2 and 7.3).
 
 libdevice is optional.  `libdevice.10.bc` is looked for at `WARPSMITH_LIBDEVICE`, in the CUDA directories named by
-`CUDA_HOME` or `CUDA_PATH`, in the `nvidia-cuda-nvcc` wheels, and below `/usr/local/cuda`, in this order.  The file holds 350
-functions; what we may call is cut out once a process (80 ms), each function with what it calls, and kept.
+`CUDA_HOME` or `CUDA_PATH`, in the `nvidia-cuda-nvcc` wheels, and below `/usr/local/cuda`, in this order.  The file
+holds 350 functions; what we may call is cut out once a process (80 ms), each function with what it calls, and kept.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def find_libdevice() -> Path | None:
 def link(llvm: Any, module: Any, names: list[str], passes: Any) -> None:
     """Add the bodies of `names` to an LLVM module; they are inlined where they are called.
 
-    `llvm` is llvmlite's binding, `passes` a PassBuilder of the target.  LoweringError names what is missing when there is no
-    libdevice, or a function isn't one that we call.
+    `llvm` is llvmlite's binding, `passes` a PassBuilder of the target.  LoweringError names what is missing when there
+    is no libdevice, or a function isn't one that we call.
     """
     unknown = [name for name in names if name not in _NAMES]
     if unknown:

@@ -14,6 +14,7 @@ import numpy as np
 from warpsmith.errors import InternalError, LoweringError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Block, Location, Operation, Trait, Value
+from warpsmith.ir.format_kinds import LLVM_ATOMICS, LLVM_ORDERINGS
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.types import (
     FloatType,
@@ -418,6 +419,16 @@ class _Printer:
         self.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", ["i32"])
         self.lines.append("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)")
 
+    def atomicrmw(self, op: Operation) -> None:
+        pointer, value = op.operands
+        kind = LLVM_ATOMICS[op.int_attr("bin_op")].lstrip("_")
+        ordering = LLVM_ORDERINGS[op.int_attr("ordering")]
+        self.result(op, f"atomicrmw {kind} {self.typed(pointer)}, {self.typed(value)} {ordering}")
+
+    def cmpxchg(self, op: Operation) -> None:
+        orderings = [LLVM_ORDERINGS[op.int_attr(name)] for name in ("success_ordering", "failure_ordering")]
+        self.result(op, f"cmpxchg {', '.join(map(self.typed, op.operands))} {' '.join(orderings)}")
+
     def warp_shuffle(self, op: Operation) -> None:
         kind = _text(op.attributes.get("kind")).removeprefix("#nvvm<shfl_kind ").rstrip(">")
         type = op.results[0].type
@@ -461,6 +472,8 @@ _TABLE: dict[str, Callable[[_Printer, Operation], None]] = {
     "llvm.getelementptr": _Printer.getelementptr,
     "llvm.load": _Printer.load,
     "llvm.store": _Printer.store,
+    "llvm.atomicrmw": _Printer.atomicrmw,
+    "llvm.cmpxchg": _Printer.cmpxchg,
     "llvm.icmp": _Printer.icmp,
     "llvm.fcmp": _Printer.fcmp,
     "llvm.select": _Printer.select,

@@ -1,7 +1,7 @@
 """Elementary functions of complex numbers by real ones: rows of the table.
 
-As in `complexes.py`, c64 is computed in f64 and rounded once.  The formulas are those whose parts don't cancel; where one
-factor of a product is zero and the other infinite (a sinh on the axes) the zero wins, as in C's Annex G.
+As in `complexes.py`, c64 is computed in f64 and rounded once.  The formulas are those whose parts don't cancel; where
+one factor of a product is zero and the other infinite (a sinh on the axes) the zero wins, as in C's Annex G.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from warpsmith.emitters.elemental.complexes import (
     root,
     scaled,
     times,
+    unbounded,
     wide,
     without_angle,
 )
@@ -39,13 +40,15 @@ def _even_odd(s: Scalars, x: Value) -> Pair:
 def _sinh(s: Scalars, a: Value, b: Value) -> Pair:
     """sinh(a + bi) = sinh a cos b + i cosh a sin b"""
     even, odd = _even_odd(s, a)
-    return times(s, odd, s.math("cos", b)), times(s, even, s.math("sin", b))
+    parts = unbounded(s, odd, b, times(s, odd, s.math("cos", b))), times(s, even, s.math("sin", b))
+    return without_angle(s, a, b, parts)
 
 
 def _cosh(s: Scalars, a: Value, b: Value) -> Pair:
     """cosh(a + bi) = cosh a cos b + i sinh a sin b"""
     even, odd = _even_odd(s, a)
-    return times(s, even, s.math("cos", b)), times(s, odd, s.math("sin", b))
+    parts = unbounded(s, even, b, times(s, even, s.math("cos", b))), times(s, odd, s.math("sin", b))
+    return without_angle(s, a, b, parts)
 
 
 def _sin(s: Scalars, a: Value, b: Value) -> Pair:
@@ -71,7 +74,11 @@ def _tanh(s: Scalars, a: Value, b: Value) -> Pair:
     real = s.select(
         flat, s.math("copysign", _number(s, 1.0, a), a), s.arith("divf", s.arith("mulf", odd, even), bottom)
     )
-    return without_angle(s, a, b, (real, s.select(flat, far, s.arith("divf", angle, bottom))))
+    imaginary = s.select(flat, far, s.arith("divf", angle, bottom))
+    parts = without_angle(s, a, b, (real, imaginary))
+    # On the axes one part is zero whatever the other is.
+    zero = _number(s, 0.0, a)
+    return s.select(s.cmpf("oeq", a, zero), a, parts[0]), s.select(s.cmpf("oeq", b, zero), b, parts[1])
 
 
 def _tan(s: Scalars, a: Value, b: Value) -> Pair:
@@ -85,7 +92,7 @@ def _expm1(s: Scalars, a: Value, b: Value) -> Pair:
     half = s.math("sin", s.arith("mulf", b, _number(s, 0.5, b)))
     lost = s.arith("mulf", _number(s, 2.0, b), s.arith("mulf", half, half))
     real = s.arith("subf", times(s, s.math("expm1", a), s.math("cos", b)), lost)
-    return real, times(s, s.math("exp", a), s.math("sin", b))
+    return without_angle(s, a, b, (real, times(s, s.math("exp", a), s.math("sin", b))))
 
 
 def _log1p(s: Scalars, a: Value, b: Value) -> Pair:
@@ -119,6 +126,8 @@ def _rsqrt(s: Scalars, a: Value, b: Value) -> Pair:
     infinite = s.cmpf("oeq", size, _number(s, float("inf"), size))
     zero = _number(s, 0.0, size)
     parts = [s.arith("mulf", s.arith("divf", part, size), back) for part in (real, s.negf(imaginary))]
+    is_zero = s.cmpf("oeq", size, _number(s, 0.0, size))
+    parts[0] = s.select(is_zero, _number(s, float("inf"), size), parts[0])
     return s.select(infinite, zero, parts[0]), s.select(infinite, zero, parts[1])
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "root",
     "scaled",
     "times",
+    "unbounded",
     "wide",
     "without_angle",
 ]
@@ -86,7 +87,7 @@ def quotient(s: Scalars, x: Pair, y: Pair) -> Pair:
 
 
 def _recovered(s: Scalars, x: Pair, y: Pair, parts: Pair) -> Pair:
-    """Where both parts came out NaN: the infinity or zero that C's Annex G gives for x/0, infinite/finite, finite/infinite."""
+    """Where both parts came out NaN: what C's Annex G gives for x/0, infinite/finite, and finite/infinite."""
     zero = s.emitter.constant(0.0, x[0].type)
     one = s.emitter.constant(1.0, x[0].type)
     infinity = s.emitter.constant(float("inf"), x[0].type)
@@ -155,7 +156,7 @@ def _sign(s: Scalars) -> Values:
 def _exp(s: Scalars) -> Values:
     a, b = pair(s.args[0])
     size = s.math("exp", a)
-    parts = times(s, size, s.math("cos", b)), times(s, size, s.math("sin", b))
+    parts = unbounded(s, size, b, times(s, size, s.math("cos", b))), times(s, size, s.math("sin", b))
     return without_angle(s, a, b, parts)
 
 
@@ -168,10 +169,18 @@ def times(s: Scalars, x: Value, y: Value) -> Value:
     return s.select(vanishes, signed, product)
 
 
+def unbounded(s: Scalars, size: Value, angle: Value, product: Value) -> Value:
+    """Infinity where `size` is infinite and the angle nowhere, else the product: C's Annex G leaves the sign open."""
+    infinity = s.emitter.constant(float("inf"), size.type)
+    nowhere = s.cmpf("uge", s.math("absf", angle), infinity)
+    return s.select(s.arith("andi", s.cmpf("oeq", s.math("absf", size), infinity), nowhere), infinity, product)
+
+
 def without_angle(s: Scalars, a: Value, b: Value, parts: Pair) -> Pair:
-    """NaN where b, an angle, isn't finite and a is; else `parts`."""
+    """NaN where b, an angle, isn't finite and a is, and isn't zero; else `parts`."""
     infinity = s.emitter.constant(float("inf"), a.type)
-    finite = s.cmpf("olt", s.math("absf", a), infinity)
+    size = s.math("absf", a)
+    finite = s.arith("andi", s.cmpf("olt", size, infinity), s.cmpf("ogt", size, s.emitter.constant(0.0, a.type)))
     lost = s.arith("andi", finite, s.cmpf("uge", s.math("absf", b), infinity))
     nan = s.emitter.constant(float("nan"), a.type)
     return s.select(lost, nan, parts[0]), s.select(lost, nan, parts[1])

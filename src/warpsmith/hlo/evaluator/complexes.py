@@ -91,6 +91,12 @@ def _logistic(a: Array) -> Array:
     return _divide(np.ones_like(a), 1.0 + np.exp(-a))
 
 
+def _expm1(a: Array) -> Array:
+    """numpy's, but real where `a` is: there it multiplies an infinite size by a zero sine."""
+    result = np.expm1(a)
+    return join(np.real(result), np.where(np.imag(a) == 0, np.imag(a), np.imag(result)))
+
+
 def _log_plus_one(a: Array) -> Array:
     """log(1 + a), with the real part accurate near 0."""
     x, y = np.real(a), np.imag(a)
@@ -138,7 +144,7 @@ UNARY: Mapping[str, Unary] = {
     "cosine": np.cos,
     "cosh": np.cosh,
     "exponential": np.exp,
-    "exponential-minus-one": np.expm1,
+    "exponential-minus-one": _expm1,
     "log": np.log,
     "log-plus-one": _log_plus_one,
     "logistic": _logistic,

@@ -109,11 +109,16 @@ def _integer_op(dtype: DType, op: Function) -> Function:
     return _through(partial(load, dtype=dtype), partial(op, width=dtype.bits), partial(store, dtype=dtype))
 
 
+def _zeros(x: Array, dtype: DType) -> Array:
+    """Zeros of a float type; NaN in a type of scales, which has none."""
+    return round_once(np.zeros(x.shape, np.float32), dtype)
+
+
 def _unary(instruction: HloInstruction) -> Function:
     opcode, dtype = instruction.opcode, _operand_dtype(instruction)
     if dtype.is_float:
         if opcode == "imag":
-            return lambda x: round_once(np.zeros(x.shape, np.float32), dtype)  # which a scale type doesn't have
+            return partial(_zeros, dtype=dtype)
         function = _float_op(dtype, floats.EXACT_UNARY.get(opcode), floats.WIDE_UNARY.get(opcode))
         if function is not None:
             return _tabled(function, dtype, opcode)

@@ -1,9 +1,10 @@
 """rng-bit-generator: ThreeFry 2x32 and Philox 4x32-10, bit for bit what XLA expands them to.
 
 In: a state of u64[2] (ThreeFry: key, counter) or u64[3] (Philox: key, 128-bit counter, low half first; in a Philox
-state of u64[2] the key is the counter's high half as well).  Out: the new state and an array of random bits.  Counters run over the elements in an order of each algorithm's own: ThreeFry deals
-its two words a counter into two halves of the first even dimension, Philox its four words to neighbouring elements.
-`rng_default` is Philox, as in XLA's CPU and GPU compilers.
+state of u64[2] the key is the counter's high half as well).  Out: the new state and an array of random bits.  Counters
+run over the elements in an order of each algorithm's own: ThreeFry deals its two words a counter into two halves of the
+first even dimension, Philox its four words to neighbouring elements.  `rng_default` is Philox, as in XLA's CPU and GPU
+compilers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from warpsmith.indexing import IndexingMap
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Effect, Operation, OpRow, Region, Trait, Value
-from warpsmith.ir.types import I32, INDEX, Type
+from warpsmith.ir.types import I32, INDEX, Type, element_type
 
 DIMENSIONS = ("x", "y", "z")
 
@@ -200,6 +200,12 @@ def shuffle_reduce(b: Builder, combiner: str, values: Sequence[Value], distance:
     """Combine lanes of a warp pairwise at distances `distance`, half of it, .. 1 by function `combiner`."""
     attributes = {"combiner": at.symbol(combiner), "max_distance": at.integer_attr(distance, at.I64)}
     return list(b.create("xla_gpu.shuffle_reduce", values, [v.type for v in values], attributes).results)
+
+
+def atomic_rmw(b: Builder, dest: Value, indices: Sequence[Value]) -> Operation:
+    """A read-modify-write of one element of a tensor; its body takes what is there and yields what shall be."""
+    block = Block((element_type(dest.type),), ("current",))
+    return b.create("xla_gpu.atomic_rmw", (dest, *indices), (dest.type,), None, (Region((block,)),))
 
 
 def predicated_extract(b: Builder, source: Value, indices: Sequence[Value], condition: Value, fallback: Value) -> Value:

@@ -1,0 +1,81 @@
+"""The scatter emitter: updates go where indices say, into the operand's own buffer.
+
+    updates spread over threads:   element (linear, of the updates) = (block * threads + thread) * unroll + vector_index
+      thread: start = indices of the element's slice;  if the slice fits there:
+              output[start + place in the slice] = combine(what is there, update), in one step
+
+    indices spread over warps (sorted, and many):  warp w takes some neighbouring indices, its lanes share each slice
+      warp: for each index:  the same as before?  then add to what is held in registers
+                             else write that out, and hold this update
+            in the end write out what is held
+
+A slice that doesn't fit is dropped as a whole.  Indices that are unique need no atomic step, nor do updates that
+overwrite.  In sorted order neighbours are often equal, so most combining stays in registers.
+
+In: an analysis whose root is a scatter.  Out: the kernel.  Reference: section 5.5.  Scatters of any dimension numbers
+are taken, those of section 5.5.1 by vectors.
+"""
+
+from __future__ import annotations
+
+import math
+
+from warpsmith.emitters.entry import KernelFunctions
+from warpsmith.emitters.gpu.grid import grid_ids, over_ids
+from warpsmith.emitters.gpu.scatter_body import IndexSpread, ScatterBody, update_map
+from warpsmith.emitters.gpu.scatter_parts import Scatter, refusal
+from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.emitters.launch import WARPS_PER_BLOCK, Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.loop_common import entry_emitter
+from warpsmith.emitters.results import make_kernel
+from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.fusion.partitioner import partition
+
+__all__ = ["NAME", "emit", "launch", "matches"]
+
+NAME = "scatter"
+
+
+def matches(analysis: FusionAnalysis) -> str | None:
+    """None where updates can go into the operand's buffer, each in one step."""
+    if analysis.roots[0].opcode != "scatter":
+        return "the root is no scatter"
+    return refusal(analysis)
+
+
+def launch(analysis: FusionAnalysis) -> Launch:
+    """A thread an element (or vector) of the updates, in whole warps; or a warp a few indices."""
+    scatter, device = Scatter(analysis.roots[0]), analysis.device
+    if scatter.spreads_indices(device.core_count):
+        per_warp, _ = scatter.indices_per_warp(device.core_count)
+        blocks = -(-scatter.slices // (per_warp * WARPS_PER_BLOCK))
+        vector = scatter.elements_per_lane(device.warp_size)
+        return Launch((blocks, 1, 1), (WARPS_PER_BLOCK * device.warp_size, 1, 1), vector)
+    shape = scatter.updates[0].array_shape
+    vector = math.gcd(scatter.slice_elements, unroll_factor(analysis, shape)) if scatter.is_simple else 1
+    found = calculate_launch(shape.elements, device, vector)
+    threads = -(-found.block[0] // device.warp_size) * device.warp_size
+    return Launch(found.grid, (threads, 1, 1), vector)
+
+
+def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel:
+    """The kernel, in one of the two ways."""
+    scatter, chosen = Scatter(analysis.roots[0]), launch(analysis)
+    wanted = dict.fromkeys((scatter.indices, *scatter.updates))
+    parts = partition(analysis.body, [(each,) for each in wanted])
+    aliases = {i: each.parameter_number or 0 for i, each in enumerate(scatter.operands)}
+    functions = KernelFunctions(analysis, parts, numerics=numerics, name=name, aliases=aliases)
+    e = entry_emitter(functions)
+    ids = grid_ids(functions, chosen)
+    if scatter.spreads_indices(analysis.device.core_count):
+        variant, spread = "distributed_indices", IndexSpread(functions, scatter, e, ids, chosen)
+        results = [spread.by_index(functions.outputs[0])]
+        maps = [(f"warp -> {scatter.indices.name}", spread.index_map()), ("lane -> slice", spread.window_map())]
+    else:
+        variant = "distributed_updates"
+        results = ScatterBody(functions, scatter, e, ids, chosen).by_update(functions.outputs)
+        maps = [(f"thread -> {scatter.updates[0].name}", update_map(scatter, chosen))]
+    e.drop_unused()
+    functions.close_entry(results, chosen, NAME, variant)
+    shown = [(title, over_ids(map, chosen)) for title, map in maps]
+    return make_kernel(functions, chosen, NAME, shown, variant=variant)

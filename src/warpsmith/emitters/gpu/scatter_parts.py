@@ -1,0 +1,171 @@
+"""What a scatter's dimension numbers and flags come to.
+
+In: a scatter.  Out: `Scatter`, or why the emitter can't take it, in words.  Reference: sections 5.5.1 to 5.5.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from warpsmith.emitters.elemental.calls import combiner_opcode
+from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.hlo.module import HloComputation, HloInstruction
+
+__all__ = ["Scatter", "refusal"]
+
+INDEX_LOAD_BITS = 128  # of neighbouring indices, or update elements, that a lane reads at once
+INDICES_PER_CORE = 4
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """One scatter.  `position` below is an index over the update's scatter dims, in their order."""
+
+    instruction: HloInstruction
+
+    @cached_property
+    def count(self) -> int:
+        """Operands, and updates."""
+        return len(self.instruction.operands) // 2
+
+    @property
+    def operands(self) -> tuple[HloInstruction, ...]:
+        return self.instruction.operands[: self.count]
+
+    @property
+    def indices(self) -> HloInstruction:
+        return self.instruction.operands[self.count]
+
+    @property
+    def updates(self) -> tuple[HloInstruction, ...]:
+        return self.instruction.operands[self.count + 1 :]
+
+    @property
+    def computation(self) -> HloComputation:
+        return self.instruction.attr("to_apply", HloComputation)
+
+    @property
+    def is_unique(self) -> bool:
+        return self.instruction.attributes.get("unique_indices") is True
+
+    @property
+    def is_sorted(self) -> bool:
+        return self.instruction.attributes.get("indices_are_sorted") is True
+
+    @cached_property
+    def overwrites(self) -> bool:
+        """The computation gives the update, whatever was there."""
+        found = self.computation
+        return self.count == 1 and len(found.parameters) == 2 and found.root is found.parameters[1]
+
+    # -- dims
+    @cached_property
+    def operand_dims(self) -> tuple[int, ...]:
+        return self.operands[0].array_shape.dims
+
+    @cached_property
+    def update_dims(self) -> tuple[int, ...]:
+        return self.updates[0].array_shape.dims
+
+    @cached_property
+    def window_dims(self) -> tuple[int, ...]:
+        """Dims of the update that are places within a slice."""
+        return self.instruction.ints("update_window_dims", ())
+
+    @cached_property
+    def scatter_dims(self) -> tuple[int, ...]:
+        """Dims of the update that number the slices."""
+        return tuple(d for d in range(len(self.update_dims)) if d not in self.window_dims)
+
+    @cached_property
+    def batching(self) -> tuple[tuple[int, int], ...]:
+        """(operand dim, indices dim) that go along with one another."""
+        ours = self.instruction.ints("input_batching_dims", ())
+        theirs = self.instruction.ints("scatter_indices_batching_dims", ())
+        return tuple(zip(ours, theirs, strict=True))
+
+    @cached_property
+    def kept_dims(self) -> tuple[int, ...]:
+        """Operand dims that a slice extends over, in the order of `window_dims`."""
+        gone = {*self.instruction.ints("inserted_window_dims", ()), *(d for d, _ in self.batching)}
+        return tuple(d for d in range(len(self.operand_dims)) if d not in gone)
+
+    @cached_property
+    def window(self) -> tuple[int, ...]:
+        """The slice's size along each operand dim."""
+        sizes = [1] * len(self.operand_dims)
+        for d, at in zip(self.kept_dims, self.window_dims, strict=True):
+            sizes[d] = self.update_dims[at]
+        return tuple(sizes)
+
+    @cached_property
+    def index_map(self) -> tuple[int, ...]:
+        """The operand dim that each number of an index vector belongs to."""
+        return self.instruction.ints("scatter_dims_to_operand_dims", ())
+
+    @cached_property
+    def vector_dim(self) -> int:
+        return self.instruction.attr("index_vector_dim", int)
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Indices [n, k], updates [n, slice...], a slice over all operand dims."""
+        return (
+            self.indices.array_shape.rank == 2
+            and self.vector_dim == 1
+            and self.scatter_dims == (0,)
+            and self.window_dims == tuple(range(1, len(self.update_dims)))
+            and len(self.kept_dims) == len(self.operand_dims)
+        )
+
+    @cached_property
+    def slices(self) -> int:
+        """How many slices there are."""
+        return math.prod(self.update_dims[d] for d in self.scatter_dims)
+
+    @cached_property
+    def slice_elements(self) -> int:
+        return math.prod(self.window)
+
+    # -- sorted indices
+    def spreads_indices(self, cores: int) -> bool:
+        """Whether warps take neighbouring indices, rather than threads the updates' elements."""
+        return self.is_simple and self.is_sorted and not self.is_unique and self.slices > INDICES_PER_CORE * cores
+
+    def indices_per_warp(self, cores: int) -> tuple[int, int]:
+        """How many indices a warp takes, and how many of them it reads at once."""
+        sizes = zip(self.operand_dims, self.window, strict=True)
+        places = math.prod([a - b + 1 for a, b in sizes][: len(self.index_map)])
+        found = -(-self.slices // max(INDICES_PER_CORE * cores, places))
+        together = INDEX_LOAD_BITS // self.indices.array_shape.dtype.bits
+        if len(self.index_map) > 1 or found <= together:
+            return found, 1
+        return -(-found // together) * together, together
+
+    def elements_per_lane(self, warp: int) -> int:
+        """How many neighbouring elements of a slice a lane takes at once."""
+        bits = self.updates[0].array_shape.dtype.bits
+        found = math.gcd(self.slice_elements, INDEX_LOAD_BITS // bits)
+        while found > 1 and warp * found > self.slice_elements:
+            found //= 2
+        return found
+
+
+def refusal(analysis: FusionAnalysis) -> str | None:
+    """Why the emitter can't take the scatter; None when it can."""
+    scatter = Scatter(analysis.roots[0])
+    name = scatter.instruction.name
+    if any(each.opcode != "parameter" for each in scatter.operands):
+        return f"an operand of '{name}' is computed inside the fusion, and updates go into its buffer"
+    users = [user for each in scatter.operands for user in analysis.body.users(each)]
+    if len(set(scatter.operands)) < scatter.count or len(users) > scatter.count:
+        return f"an operand of '{name}' is read elsewhere in the fusion, while it is updated"
+    if scatter.is_unique or scatter.overwrites:
+        return None
+    if scatter.count > 1:
+        return f"'{name}' combines several operands at once, and its indices may repeat: one step can't do that"
+    if scatter.operands[0].array_shape.dtype.is_complex and combiner_opcode(scatter.computation) != "add":
+        return f"'{name}' combines complex numbers by more than an addition, and its indices may repeat"
+    return None
