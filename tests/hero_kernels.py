@@ -23,6 +23,9 @@ from warpsmith.targets.ptxas import Cubin, assemble
 __all__ = ["analysis_of", "assembled", "body", "case", "emitted", "ids_of", "launched", "rows_of"]
 
 _MORE_REDUCERS = """
+overwrite { a = f32[] parameter(0)  ROOT b = f32[] parameter(1) }
+mul_c64 { a = c64[] parameter(0)  b = c64[] parameter(1)  ROOT r = c64[] multiply(a, b) }
+add_s4 { a = s4[] parameter(0)  b = s4[] parameter(1)  ROOT r = s4[] add(a, b) }
 take_away { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] subtract(a, b) }
 largest {
   a = f32[] parameter(0)  i = s32[] parameter(1)  b = f32[] parameter(2)  j = s32[] parameter(3)

@@ -229,6 +229,8 @@ BAD: list[tuple[str, str, str]] = [
     ("operand.type", "x = f32[2,3] popcnt(p)", "popcnt takes integers"),
     ("operand.type", "x = s8[2,3] stochastic-convert(n, u)", "takes floats, not s32"),
     ("result.shape", "x = f32[3,2] add(p, p)", "add makes f32[2,3] here, not f32[3,2]"),
+    ("result.bytes", "x = s64[4294967296,4294967296] iota(), iota_dimension=0", "no memory could hold s64"),
+    ("result.bytes", "x = f32[9223372036854775807,0,9223372036854775807] iota(), iota_dimension=0", "no memory"),
     ("result.shape", "x = f64[2,3] add(p, p)", "makes f32[2,3] here, not f64[2,3]"),
     ("result.shape", "x = f32[2,3] compare(p, p), direction=LT", "makes pred[2,3] here"),
     ("result.shape", "x = c64[2] abs(k)", "abs makes f32[2] here"),

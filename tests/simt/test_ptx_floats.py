@@ -136,7 +136,12 @@ EDGES: list[tuple[str, list[int], list[int], list[int]]] = [
         [0xBF800000, 0xFF800000, F["-zero"]],
         [0, NAN["f32"], F["-zero"]],
     ),
-    ("add.rm.f32 %d, %a, %b;", [F["one"], F["zero"]], [0xBF800000, F["zero"]], [F["-zero"], 0]),
+    (
+        "add.rm.f32 %d, %a, %b;",
+        [F["one"], F["zero"], F["zero"]],
+        [0xBF800000, F["zero"], F["-zero"]],
+        [F["-zero"], 0, F["-zero"]],
+    ),
     ("mul.rn.f32 %d, %a, %b;", [F["zero"], F["nan"]], [F["inf"], F["one"]], [NAN["f32"], NAN["f32"]]),
     ("div.rn.f32 %d, %a, %b;", [F["one"], F["zero"]], [F["-zero"], F["zero"]], [0xFF800000, NAN["f32"]]),
     ("add.ftz.f32 %d, %a, %b;", [F["small"], 0x80000001], [F["zero"], F["-zero"]], [0, F["-zero"]]),

@@ -84,6 +84,7 @@ FUSIONS = {
         ROOT r = f32[20,30] dynamic-update-slice(x, a, i, i)""",
         ((2, 20),),
     ),
+    "four bits": (SIMPLE.replace("f32", "s4"), ((2, 20), (3, 30))),
     "complex": (SIMPLE.replace("f32", "c64"), ((2, 20), (3, 30))),
     "layout": (SIMPLE.replace("f32[20,30]", "f32[20,30]{0,1}"), ((2, 20), (3, 30))),
 }

@@ -1,4 +1,4 @@
-"""Whole modules: loops, branches, calls and tuples by reference; memory is let go of, reused, and not shared wrongly."""
+"""Whole modules: loops, branches, calls and tuples by reference; memory is let go of, reused, not shared wrongly."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ A sample; bench/support_table.py takes all.
 from __future__ import annotations
 
 import pytest
+from differential import check_passes
+from fusion_corpus import Case
 
 import warpsmith.report.support as support
 from warpsmith.dtypes import BY_NAME
@@ -40,6 +42,28 @@ def test_it_is_right_or_refused_in_words(case: SupportCase) -> None:
         assert len(reason) > 20, f"{target} refuses and doesn't say why: {reason!r}"
 
 
+_STEPS = {
+    "add": "f8e4m3fn",
+    "tanh": "f8e5m2",
+    "convert to f8e3m4": "f64",
+    "convert to f8e8m0fnu": "s64",
+    "remainder": "f32",
+    "exponential": "f64",
+    "sine": "c64",
+    "mulhi": "s32",
+    "shift-left": "u64",
+    "pad": "bf16",
+}
+
+
+@pytest.mark.parametrize("target", support.TARGETS)
+@pytest.mark.parametrize("opcode", _STEPS)
+def test_kernels_compute_the_same_after_every_pass(opcode: str, target: str) -> None:
+    (case,) = support_cases([opcode], [_STEPS[opcode]])
+    counts = check_passes(Case(_name(case), case.text, case.profile), target)
+    assert counts.simulated > 5
+
+
 def test_the_table_has_a_row_for_each_case() -> None:
     rows = support_table(["tanh", "and"], ["f32", "s8"])
     marks = {(row.opcode, row.dtype.name): row.mark("cpu") for row in rows}
@@ -57,9 +81,10 @@ def test_a_refusal_is_kept_with_its_reason() -> None:
 
 
 def test_a_wrong_result_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A case whose kernel computes something else than the reference: the comparison must notice."""
+    """A case whose kernel computes something else than the reference: the comparison must notice, on both targets."""
     (case,) = support_cases(["negate"], ["s32"])
     (other,) = support_cases(["not"], ["s32"])
     real = support.compile
-    monkeypatch.setattr("warpsmith.report.run.compile", lambda module, **options: real(other.module(), **options))
-    assert "differ" in check(case).wrong
+    monkeypatch.setattr(support, "compile", lambda _, target, **options: real(other.module(), target, **options))
+    for target in support.TARGETS:
+        assert "37 of 37 elements differ" in check(case, [target]).wrong

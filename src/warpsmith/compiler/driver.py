@@ -25,6 +25,7 @@ from warpsmith.fusion.schedule import plan
 from warpsmith.fusion.support import KERNEL_OPS
 from warpsmith.fusion.wrap import wrap
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.verifier import verify_module
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.numerics.modes import mode
 from warpsmith.runtime.cache import Cache, default_cache
@@ -46,7 +47,8 @@ __all__ = [
 
 
 def _scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
-    """The wrapped module and its plan."""
+    """The wrapped module and its plan; InvalidHlo for a module that means nothing."""
+    verify_module(module)
     wrapped = wrap(module, host=None if target.is_gpu else _Lacking(target))
     return wrapped, plan(wrapped)
 

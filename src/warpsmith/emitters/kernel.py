@@ -31,8 +31,8 @@ class EmittedKernel:
     `module` is a builtin.module whose entry has `xla.entry`.  `emitter` is what was used, `analysis.emitter` what the
     rules prefer; `refused` says why for each emitter that was passed over.  `maps` is (name, text) of the maps from
     threads to elements.  On the CPU the grid is the number of work groups, the block one thread, `chunk` the elements
-    or rows that a work group takes.  `aliases`: (output, input) pairs that are one buffer: the launch passes the output's
-    address for both, with the input's contents there.
+    or rows that a work group takes.  `aliases`: (output, input) pairs that are one buffer: the launch passes the
+    output's address for both, with the input's contents there.
     """
 
     name: str

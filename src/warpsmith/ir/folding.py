@@ -112,20 +112,21 @@ def _guarded(op: Operation, constants: Sequence[Attribute]) -> Sequence[Attribut
     right = constant_array(constants[1])
     if right is None:
         return None
-    if op.row.name in _DIVISIONS:
-        signed_minimum = -1 in right.astype(np.int64) and op.row.name.endswith("si")
-        if not right.all() or (signed_minimum and op.results[0].type is not I1 and _least(constants[0])):
-            return None
-        return _run(op, constants)
     element = op.results[0].type
     width = bit_width(element.element if isinstance(element, ShapedType) else element)
+    if op.row.name in _DIVISIONS:
+        signed_minimum = -1 in right.astype(np.int64) and op.row.name.endswith("si")
+        if not right.all() or (signed_minimum and op.results[0].type is not I1 and _least(constants[0], width)):
+            return None
+        return _run(op, constants)
     amount = right.astype(np.int64)
     return None if (amount < 0).any() or (amount >= width).any() else _run(op, constants)
 
 
-def _least(attribute: Attribute) -> bool:
+def _least(attribute: Attribute, width: int) -> bool:
+    """Whether a constant of `width` bits holds the least integer."""
     array = constant_array(attribute)
-    return array is not None and bool((array.astype(np.int64) == np.iinfo(array.dtype).min).any())
+    return array is not None and bool((array.astype(np.int64) == -(1 << (width - 1))).any())
 
 
 def _run(op: Operation, constants: Sequence[Attribute]) -> Sequence[Attribute] | None:

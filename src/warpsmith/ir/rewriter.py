@@ -348,8 +348,16 @@ def _scope(op: Operation) -> Operation | None:
 
 
 def _captured(op: Operation) -> list[Value]:
-    """The operands of the ops inside `op` (they lose users when it goes)."""
-    return [v for inner in op.walk() if inner is not op for v in inner.operands]
+    """The outer operands of the ops inside `op` (they lose users when it goes)."""
+    ops = list(op.walk())
+    inside = set(ops)
+    found: list[Value] = []
+    for inner in ops[1:]:
+        for value in inner.operands:
+            block = value.parent_block
+            if block is None or block.parent_op not in inside:
+                found.append(value)
+    return found
 
 
 def rewrite(root: Operation, patterns: Patterns, *, folding: bool = True) -> bool:

@@ -190,6 +190,31 @@ class _Packing:
         memory.atomic_rmw(b, "andi", mask, base, byte)
         memory.atomic_rmw(b, "ori", moved, base, byte)
 
+    def rmw(self, op: Operation, bits: int) -> None:
+        """An atomic step on an element becomes one on its byte."""
+        base, index = op.operands
+        b = Builder.before(op)
+        byte, shift = self._place(b, index, bits)
+        op.set_operands((base, byte))
+        for result in op.results:
+            result.type = base.type
+        body, old = op.body, op.body.args[0]
+        new = body.terminator.operands[0]
+        head = Builder.at_start(body)
+        current = body.add_arg(I8, "current")
+        moved = current if shift is None else arith.binary(head, "shrui", current, shift)
+        element = self._element(head, moved, old.type)
+        code = self._code(Builder.before(body.terminator), element if new is old else new)
+        old.replace_by(element)
+        tail = Builder.before(body.terminator)
+        if shift is not None:
+            ones = arith.constant(tail, (1 << bits) - 1, I8)
+            mask = arith.binary(tail, "xori", arith.binary(tail, "shli", ones, shift), arith.constant(tail, -1, I8))
+            kept = arith.binary(tail, "andi", current, mask)
+            code = arith.binary(tail, "ori", kept, arith.binary(tail, "shli", code, shift))
+        body.terminator.set_operands((code,))
+        body.erase_arg(0)
+
     def _place(self, b: Builder, index: Value, bits: int) -> tuple[Value, Value | None]:
         """The byte of an element, and by how much the element is shifted in it (None: it has the byte to itself)."""
         if bits == 8:
@@ -292,10 +317,11 @@ def _gathered(b: Builder, codes: Value, bits: int) -> Value:
     return result
 
 
-_BASE = {"memref.load": 0, "memref.store": 1, "vector.load": 0, "vector.store": 1}
+_BASE = {"memref.load": 0, "memref.store": 1, "vector.load": 0, "vector.store": 1, "xla_gpu.atomic_rmw": 0}
 _TABLE: dict[str, Callable[[_Packing, Operation, int], None]] = {
     "memref.load": _Packing.load,
     "memref.store": _Packing.store,
     "vector.load": _Packing.load_vector,
     "vector.store": _Packing.store_vector,
+    "xla_gpu.atomic_rmw": _Packing.rmw,
 }

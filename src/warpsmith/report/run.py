@@ -53,9 +53,9 @@ class RunReport:
     `kernel_ms` and `host_ms` are what kernels and host steps take of `time_ms`, loops and branches included, and
     `kernel_launches` and `host_calls` how often they run in a call.  `temporary_bytes` is the most memory that results
     and intermediate values take.  `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's
-    copy bandwidth, measured in the same run.  `match` is None where there was no reference.  `unbounded` counts elements
-    of which the reference knows no bound, since rounding errors may have grown without limit on the way: any value
-    matches there.
+    copy bandwidth, measured in the same run.  `match` is None where there was no reference.  `unbounded` counts
+    elements of which the reference knows no bound, since rounding errors may have grown without limit on the way: any
+    value matches there.
     """
 
     module: str
@@ -233,10 +233,10 @@ def _compare(
     report.max_abs_error = max((c.max_abs_error for c in found), default=0.0)
     report.max_rel_error = max((c.max_rel_error for c in found), default=0.0)
     report.mismatches = sum(c.mismatches for c in found)
-    report.unbounded = sum(int(np.isinf(t.absolute).sum()) for t in tolerances if t.absolute is not None)
+    report.unbounded = sum(int(np.isinf(t.absolute).sum()) for t in tolerances)
     if report.unbounded:
         whole = sum(each.size for each in expected)
         report.notes.append(
-            f"{report.unbounded} of {whole} elements have no bound: rounding errors may grow without limit on their way, "
-            "so any value matches; --abs-error and --rel-error compare them"
+            f"{report.unbounded} of {whole} elements have no bound: rounding errors may grow without limit on their "
+            "way, so any value matches; --abs-error and --rel-error compare them"
         )

@@ -2,25 +2,35 @@
 
 Out: `support_table()`, one row for each opcode that can stand in a fusion and each element type.  Each row comes from a
 small fusion that is compiled for a CPU and for a GPU; what a target refuses stands in the row in its own words.  HLO
-itself lacks some combinations (a sine of integers): those rows say so.  `check` also runs a case on this computer and
-compares it with the reference interpreter.
+itself lacks some combinations (a sine of integers): those rows say so.  `check` also runs a case, on this computer and
+as PTX in the simulator, and compares it with the reference interpreter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from warpsmith.compiler import compile
-from warpsmith.dtypes import BY_NAME, DType, Kind
+from warpsmith.dtypes import BY_NAME, DType, Kind, pack, unpack
 from warpsmith.errors import InternalError, WarpsmithError
+from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.opcodes import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from warpsmith.hlo.parser import parse_hlo
+from warpsmith.numerics.bounds import bound
+from warpsmith.numerics.compare import Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
-from warpsmith.report.run import parameter_shapes, run
+from warpsmith.report.run import parameter_shapes
+from warpsmith.runtime.executable import Executable
+from warpsmith.simt.ptx import run_ptx
 
 __all__ = ["Support", "SupportCase", "check", "support_cases", "support_table"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 TARGETS = ("cpu", "sm_90")
 LENGTH = 37  # odd, and more than a vector of any type but the narrowest
@@ -226,36 +236,80 @@ def support_table(
     opcodes: Iterable[str] | None = None, dtypes: Iterable[str] | None = None, targets: Sequence[str] = TARGETS
 ) -> list[Support]:
     """One row for each opcode and element type (or those chosen by name).  An InternalError, our own bug, is raised."""
-    return [_compiled(case, targets)[0] for case in support_cases(opcodes, dtypes)]
+    return [_compiled(case, targets).row for case in support_cases(opcodes, dtypes)]
 
 
 def check(case: SupportCase, targets: Sequence[str] = TARGETS, seed: int = 0) -> Support:
-    """The row of a case; if this computer takes it, after a run on seeded input and a comparison."""
-    row, module = _compiled(case, targets)
-    if module is None or not row.supported("cpu"):
-        return row
+    """The row of a case, run on seeded input and compared: on this computer, and a GPU's PTX in the simulator."""
+    found = _compiled(case, targets)
+    if found.module is None or not found.executables:
+        return found.row
+    shapes = parameter_shapes(found.module)
     arrays = [
         random_array(shape.dtype, shape.dims, seed=seed, parameter=i, profile=case.profile)
-        for i, shape in enumerate(parameter_shapes(module))
+        for i, shape in enumerate(shapes)
     ]
-    loose = _LOOSE if case.opcode in _ILL_CONDITIONED.get(case.dtype.name, ()) else None
-    found = run(module, *arrays, iterations=1, measure_copy=False, cache=False, rel_error=loose)
-    if found.match:
-        return row
-    return replace(row, wrong=f"{found.mismatches} elements differ, by up to {found.max_ulp} ulp ({found.tolerance})")
+    expected, tolerance = _expected(case, found.module, arrays)
+    for target, exe in found.executables.items():
+        actual = _results(exe, found.module, arrays)
+        differs = compare(actual, expected, tolerance)
+        if not differs.match:
+            return replace(
+                found.row,
+                wrong=f"{target}: {differs.mismatches} of {differs.elements} elements differ, by up to "
+                f"{differs.max_ulp} ulp: {differs.actual}, not {differs.expected}",
+            )
+    return found.row
 
 
-def _compiled(case: SupportCase, targets: Sequence[str]) -> tuple[Support, HloModule | None]:
+def _expected(case: SupportCase, module: HloModule, arrays: Sequence[Array]) -> tuple[Array, Tolerance]:
+    """The reference interpreter's result, and how near to it another must be."""
+    if case.opcode in _ILL_CONDITIONED.get(case.dtype.name, ()):
+        return evaluate(module, *arrays)[0], Tolerance(rel_error=_LOOSE)
+    values, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)
+    return values[0], Tolerance(absolute=bounds[0])
+
+
+def _results(exe: Executable, module: HloModule, arrays: Sequence[Array]) -> Array:
+    """The one output of a module of one kernel."""
+    if exe.target == "cpu":
+        return exe(*arrays)[0]
+    (kernel,) = exe.kernels
+    (leaf,) = module.entry.root.shape.leaves()
+    buffers = [_packed(array, shape.dtype) for array, shape in zip(arrays, parameter_shapes(module), strict=True)]
+    buffers.append(_packed(np.zeros(leaf.dims, leaf.dtype.numpy), leaf.dtype))
+    run_ptx(exe.artifact("ptx"), buffers, grid=kernel.grid, block=kernel.block)
+    # An update in place is made in its operand's buffer.
+    found = buffers[0 if kernel.emitter == "dynamic_update_slice" else -1]
+    if leaf.dtype.bits < 8:
+        found = unpack(found, leaf.dtype.bits, leaf.elements)
+    return found.view(leaf.dtype.numpy).reshape(leaf.dims)
+
+
+def _packed(array: Array, dtype: DType) -> Array:
+    flat = np.array(array).reshape(-1)
+    return flat if dtype.bits >= 8 else pack(flat.view(np.uint8), dtype.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    row: Support
+    module: HloModule | None = None
+    executables: Mapping[str, Executable] = field(default_factory=dict[str, Executable])
+
+
+def _compiled(case: SupportCase, targets: Sequence[str]) -> _Compiled:
     try:
         module = case.module()
     except WarpsmithError as error:
-        return Support(case.opcode, case.dtype, absent=error.cause), None
+        return _Compiled(Support(case.opcode, case.dtype, absent=error.cause))
     refused: dict[str, str] = {}
+    executables: dict[str, Executable] = {}
     for target in targets:
         try:
-            compile(module, target, cache=False)
+            executables[target] = compile(module, target, cache=False)
         except InternalError:
             raise
         except WarpsmithError as error:
             refused[target] = error.cause
-    return Support(case.opcode, case.dtype, refused=refused), module
+    return _Compiled(Support(case.opcode, case.dtype, refused=refused), module, executables)

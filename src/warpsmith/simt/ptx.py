@@ -71,7 +71,7 @@ def run_ptx(
     kernel: str | None = None,
     file: str = "<ptx>",
     dynamic_shared: int = 0,
-    unwritten: int = 0,
+    unwritten: Sequence[int] | None = None,
     worst: bool = False,
     batch_threads: int = BATCH_THREADS,
     most_blocks: int = MOST_BLOCKS,
@@ -80,8 +80,8 @@ def run_ptx(
 
     `buffers` has one item a kernel parameter: an array (its memory is passed by pointer; sub-byte elements must be
     packed) or a numpy scalar (passed by value).  `grid` and `block` have up to three sizes, x first.  `kernel` names
-    one of several.  With `unwritten` > 0 the last so many buffers, and shared memory, may not be read before they are
-    written.  `most_blocks` ends a kernel that loops for ever.
+    one of several.  `unwritten` turns on a check: the buffers of these numbers, shared and local memory may not be read
+    before they are written.  `most_blocks` ends a kernel that loops for ever.
 
     Raises PtxSyntaxError for text that isn't PTX; SimulationError, with the line and the thread, for an access out of
     bounds or misaligned, a torn barrier, a trap, an instruction that isn't known here, or arguments that don't fit.
@@ -94,7 +94,7 @@ def run_ptx(
     layout = _Layout(module, memory, dynamic_shared)
     codes = {f.name: decode(module, f, layout.symbols(f), worst) for f in module.functions.values() if f.has_body}
     launch = Launch(module, memory, *sizes, Counts(), codes, most_blocks)
-    batches = _run_batches(launch, codes[function.name], parameters, layout, batch_threads, unwritten > 0)
+    batches = _run_batches(launch, codes[function.name], parameters, layout, batch_threads, unwritten is not None)
     for original, copy in copies:
         original[...] = copy.reshape(original.shape)
     return _stats(launch, function, batches)
@@ -108,6 +108,7 @@ def simulate_ptx(
     grid: Sequence[int],
     block: Sequence[int],
     kernel: str | None = None,
+    aliases: Sequence[tuple[int, int]] = (),
     file: str = "<ptx>",
     check_reads: bool = False,
     worst: bool = False,
@@ -115,15 +116,25 @@ def simulate_ptx(
     """Run a kernel on flat input arrays in memory order; its flat outputs, and what it did.
 
     `outputs` gives each output's dtype and number of elements, or an array of what its memory holds before (it isn't
-    changed), for kernels that update in place.  Types narrower than a byte, one item an element in
-    numpy, are packed for the kernel and unpacked again.  With `check_reads` outputs and shared memory may not be read
-    before they are written.  Raises as `run_ptx`.
+    changed).  `aliases` are (output, input) pairs that are one buffer: both parameters get its address, and it holds
+    the input's elements at first.  Types narrower than a byte, one item an element in numpy, are packed for the kernel,
+    in whole words, and unpacked again.  With `check_reads` outputs, shared and local memory may not be read before they
+    are written.  Raises as `run_ptx`.
     """
+    sources = dict(aliases)
     given = [_pack(np.ascontiguousarray(array).reshape(-1)) for array in inputs]
+    sizes = [(each.dtype, each.size) if isinstance(each, np.ndarray) else each for each in outputs]
     results = [
-        _pack(each.reshape(-1)).copy() if isinstance(each, np.ndarray) else _empty(from_numpy(each[0]), each[1])
-        for each in outputs
+        given[sources[i]].copy()
+        if i in sources
+        else _pack(each.reshape(-1)).copy()
+        if isinstance(each, np.ndarray)
+        else _empty(from_numpy(each[0]), each[1])
+        for i, each in enumerate(outputs)
     ]
+    for output, source in sources.items():
+        given[source] = results[output]
+    fresh = [len(given) + i for i, each in enumerate(outputs) if i not in sources and not isinstance(each, np.ndarray)]
     stats = run_ptx(
         text,
         [*given, *results],
@@ -132,9 +143,8 @@ def simulate_ptx(
         kernel=kernel,
         file=file,
         worst=worst,
-        unwritten=len(results) if check_reads else 0,
+        unwritten=fresh if check_reads else None,
     )
-    sizes = [(each.dtype, each.size) if isinstance(each, np.ndarray) else each for each in outputs]
     found = [_unpack(data, from_numpy(dtype), count) for data, (dtype, count) in zip(results, sizes, strict=True)]
     return found, stats
 
@@ -147,17 +157,18 @@ def _per_byte(dtype: DType) -> int:
 def _empty(dtype: DType, count: int) -> Array:
     """Memory for a result; 0xFF bytes are a NaN, or -1, where the kernel forgets to write."""
     if _per_byte(dtype) > 1:
-        return np.full(dtype.byte_size(count), 0xFF, np.uint8)
+        return np.full(-(-dtype.byte_size(count) // 4) * 4, 0xFF, np.uint8)
     return np.full(count * dtype.numpy.itemsize, 0xFF, np.uint8).view(dtype.numpy)
 
 
 def _pack(array: Array) -> Array:
+    """Elements narrower than a byte, low bits first, to whole words: they are written by 32-bit atomics."""
     dtype = from_numpy(array.dtype)
     per_byte = _per_byte(dtype)
     if per_byte == 1:
         return array
     bits = array.astype(np.int8).view(np.uint8) if dtype.is_integer else array.view(np.uint8)
-    fields = np.zeros(-(-array.size // per_byte) * per_byte, np.uint8)
+    fields = np.zeros(-(-array.size // (4 * per_byte)) * 4 * per_byte, np.uint8)
     fields[: array.size] = bits & ((1 << dtype.bits) - 1)
     rows = fields.reshape(-1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * np.uint8(dtype.bits))
     return np.bitwise_or.reduce(rows, axis=1)
@@ -208,7 +219,11 @@ def _launch_sizes(
 
 
 def _bind(
-    module: PtxModule, function: Function, buffers: Sequence[Array | np.generic], memory: Memory, unwritten: int
+    module: PtxModule,
+    function: Function,
+    buffers: Sequence[Array | np.generic],
+    memory: Memory,
+    unwritten: Sequence[int] | None,
 ) -> tuple[list[tuple[Array, Array]], dict[str, Array]]:
     """Arrays to memory, and the parameters' bytes.  Arrays that aren't contiguous are copied: (original, copy)."""
     if len(buffers) != len(function.parameters):
@@ -231,7 +246,7 @@ def _bind(
         flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
         if not given.flags.c_contiguous:
             copies.append((given, flat))
-        track = i >= len(buffers) - unwritten
+        track = unwritten is not None and i in unwritten
         region = memory.add(f"'{parameter.name}'", flat.view(np.uint8), track)
         values[parameter.name] = region.base.to_bytes(8, "little")
     return copies, uniform_params(values)

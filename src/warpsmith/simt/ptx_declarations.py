@@ -154,9 +154,8 @@ class DeclarationParser:
             self.expect("(")
             inner = self.symbol_value()
             self.expect(")")
-            return inner
-        offset = self.integer("an offset") if self.take("+") else 0
-        return Symbol(name, offset)
+            return Symbol(inner.name, inner.offset + (self.integer("an offset") if self.take("+") else 0))
+        return Symbol(name, self.integer("an offset") if self.take("+") else 0)
 
 
 def _element_bytes(value: Immediate, type: str, size: int) -> bytes:

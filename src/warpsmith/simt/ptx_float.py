@@ -135,7 +135,7 @@ def _fused(type: str, mode: str) -> Compute:
 
     def directed(a: Array, b: Array, c: Array) -> Array:
         total = fused(a, b, c)
-        return _narrow(total, mode, total == 0, lambda: (a * b == 0) & (c == 0))
+        return _narrow(total, mode, a * b, c)
 
     return directed
 
@@ -151,19 +151,25 @@ def _fused_bf16(a: Array, b: Array, c: Array) -> Array:
 
 
 # ---------------------------------------------------------------------------------------------------- directed rounding
-def _narrow(total: Array, mode: str, zero: Array, both_zero: Callable[[], Array]) -> Array:
-    """A double to f32 in a direction; a sum that cancels is -0 when rounding down."""
+def _zero_rounded_down(a: Array, b: Array) -> Array:
+    """A sum that is exactly 0, rounding down: +0 only if both terms are."""
+    positive = (a == 0) & (b == 0) & ~np.signbit(a) & ~np.signbit(b)
+    return np.copysign(np.zeros_like(a), np.where(positive, 1.0, -1.0)).astype(a.dtype)
+
+
+def _narrow(total: Array, mode: str, a: Array, b: Array) -> Array:
+    """A double that is the sum of a and b to f32 in a direction."""
     result = round_to(total, FORMATS["f32"], mode).astype(np.float32)
+    zero = total == 0
     if mode == "rm" and zero.any():
-        cancelled = zero & ~both_zero()
-        result = np.where(cancelled, np.float32(-0.0), result)
+        result = np.where(zero, _zero_rounded_down(a, b), result)
     return result
 
 
 def _directed_f32(base: str, mode: str) -> Compute:
     def add(a: Array, b: Array) -> Array:
         total = odd_sum(a.astype(np.float64), b.astype(np.float64))
-        return _narrow(total, mode, total == 0, lambda: (a == 0) & (b == 0))
+        return _narrow(total, mode, a, b)
 
     def multiply(a: Array, b: Array) -> Array:
         return round_to(a.astype(np.float64) * b.astype(np.float64), FORMATS["f32"], mode).astype(np.float32)
@@ -240,7 +246,8 @@ def _directed_f64(base: str, mode: str) -> Compute:
             return _step(nearest, excess, mode, finite & (operands[0] > 0))
         zeros = nearest
         if base in ("add", "sub", "fma") and mode == "rm":
-            zeros = np.where(operands[-1] != 0, -0.0, nearest)  # a sum that cancels
+            first = operands[0] * operands[1] if base == "fma" else operands[0]
+            zeros = _zero_rounded_down(first, -operands[-1] if base == "sub" else operands[-1])
         result = nearest.copy()
         result[finite] = in_fractions(_EXACT[base], mode, zeros[finite], *[a[finite] for a in operands])
         return result

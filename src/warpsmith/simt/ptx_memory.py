@@ -92,7 +92,7 @@ class Memory:
 
     def add(self, name: str, data: Array, track: bool = False) -> Region:
         """Give bytes an address.  `track` remembers which have been written."""
-        base = (len(self.regions) + 1) << _REGION_BITS
+        base = ((len(self.regions) + 1) << _REGION_BITS) + (1 << (_REGION_BITS - 1))  # room before as well as after
         written = np.zeros(data.size, np.bool_) if track else None
         region = Region(name, base, data, data.size, written=written)
         self.regions.append(region)
@@ -140,7 +140,7 @@ class Memory:
             if every & (width - 1):
                 bad = int(np.flatnonzero(address & np.uint64(width - 1))[0])
                 raise MemoryFault(
-                    f"{width} bytes at {self.describe(int(address[bad]))} aren't aligned to {width}", _lane(lanes, bad)
+                    f"{width} bytes at {self.describe(int(address[bad]))}, aren't aligned to {width}", _lane(lanes, bad)
                 )
         offset = address - np.uint64(region.base)
         return (offset >> np.uint64(width.bit_length() - 1)).view(np.int64)
@@ -163,7 +163,7 @@ class Memory:
         if width > 1 and int(np.bitwise_or.reduce(offset)) & (width - 1):
             bad = int(np.flatnonzero(offset & np.uint64(width - 1))[0])
             raise MemoryFault(
-                f"{width} bytes at byte {int(offset[bad])} of {region.name} aren't aligned to {width}",
+                f"{width} bytes at byte {int(offset[bad])} of {region.name}, aren't aligned to {width}",
                 _lane(lanes, bad),
             )
         owner = self.block_of if region is self.shared else np.arange(self.threads, dtype=np.int64)
@@ -174,8 +174,8 @@ class Memory:
 
     def _split(self, address: Array, width: int, lanes: Array | None, mask: Array | None) -> list[Place]:
         """Lanes that go to different regions, or astray."""
-        if address.shape[0] == 1 and mask is not None:
-            lanes = np.flatnonzero(mask)
+        if lanes is None:
+            lanes = np.arange(self.threads) if mask is None else np.flatnonzero(mask)
             address = np.broadcast_to(address, lanes.shape)
         keys = np.where(address >> np.uint64(_REGION_BITS) == 0, address >> np.uint64(_WINDOW_BITS), np.uint64(0))
         keys = np.where(keys == 0, address >> np.uint64(_REGION_BITS) << np.uint64(8), keys)
@@ -183,7 +183,7 @@ class Memory:
         for key in np.unique(keys).tolist():
             chosen = np.flatnonzero(keys == key)
             part = address[chosen]
-            group = chosen if lanes is None else lanes[chosen]
+            group = lanes[chosen]
             region = self._region(int(part[0]))
             if region is not None and region.copy:
                 window = SHARED_WINDOW if region is self.shared else LOCAL_WINDOW

@@ -73,6 +73,12 @@ def _shift(name: str) -> Scalar:
         inside = s.cmpi("ult", s.y, width)
         if name == "shrsi":
             return (s.arith(name, s.x, s.select(inside, s.y, s.constant(s.bits - 1))),)
+        if s.bits == 64:
+            # By 63 at most, and once more beyond.  LLVM 22 takes the form below for PTX's own shift, which clamps, but
+            # hands that the low half of the amount alone: a shift by 2^63 would be one by 0.
+            most = s.arith("minui", s.y, s.constant(63))
+            beyond = s.cast("extui", s.cmpi("uge", s.y, width), s.type)
+            return (s.arith(name, s.arith(name, s.x, most), beyond),)
         return (s.select(inside, s.arith(name, s.x, s.select(inside, s.y, s.constant(0))), s.constant(0)),)
 
     return emit

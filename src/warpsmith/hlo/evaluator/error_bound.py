@@ -35,7 +35,7 @@ from warpsmith.hlo.evaluator.control import CONTROL, branches_of, chosen_branch
 from warpsmith.hlo.evaluator.devices import PASSING
 from warpsmith.hlo.evaluator.elementwise import ELEMENTWISE, apply_lanes, make_function, unsupported
 from warpsmith.hlo.evaluator.indexed import INDEXED
-from warpsmith.hlo.evaluator.interpreter import Interpreter, arguments_of, is_lane_safe, owned
+from warpsmith.hlo.evaluator.interpreter import Interpreter, arguments_of, enough_memory, is_lane_safe, owned
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT, Machine
 from warpsmith.hlo.evaluator.movement import MOVEMENT
 from warpsmith.hlo.evaluator.spectral import transform_axes
@@ -43,6 +43,7 @@ from warpsmith.hlo.evaluator.table import rule_of
 from warpsmith.hlo.evaluator.values import Array, Value, leaves, zero_like
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import TupleShape
+from warpsmith.hlo.verifier import verify_module
 
 __all__ = ["evaluate_with_bounds", "within_bounds"]
 
@@ -342,9 +343,10 @@ def evaluate_with_bounds(
     agree exactly and infinite where nothing is known.  For complex outputs it bounds the modulus.  Errors as
     `evaluate`.
     """
+    verify_module(module)
     arguments = arguments_of(module.entry, arrays)
     machine = _BoundMachine(op_ulp_bound, depth or (lambda terms: terms), step_limit)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), enough_memory():
         result = machine.run(module.entry, [_exact(argument) for argument in arguments])
     shapes = module.entry.root.shape.leaves()
     pairs = zip(bounded_leaves(result), shapes, strict=True)

@@ -5,19 +5,21 @@ In: a module and one array a parameter leaf.  Out: one array a leaf of the entry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from warpsmith.dtypes import Kind
-from warpsmith.errors import ArgumentMismatch, InvalidHlo
+from warpsmith.errors import ArgumentMismatch, InvalidHlo, RuntimeFailure
 from warpsmith.hlo.evaluator.elementwise import ELEMENTWISE, unsupported
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT, Machine
 from warpsmith.hlo.evaluator.table import rule_of
 from warpsmith.hlo.evaluator.values import TOKEN, Array, Kernel, Value, leaves
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
+from warpsmith.hlo.verifier import verify_module
 
 __all__ = [
     "Interpreter",
@@ -211,6 +213,7 @@ def evaluate(module: HloModule, *arrays: Any, trace: Trace | None = None, step_l
     ArgumentMismatch for arrays that don't fit; UnsupportedHlo, naming the op, for one without a rule; StepLimit after
     `step_limit` instructions (a loop's count each time it goes round).
     """
+    verify_module(module)
     return evaluate_computation(module.entry, *arrays, trace=trace, step_limit=step_limit)
 
 
@@ -219,12 +222,21 @@ def evaluate_computation(
 ) -> list[Array]:
     """As `evaluate`, for one computation."""
     arguments = arguments_of(computation, arrays)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), enough_memory():
         result = Interpreter(trace, step_limit).run(computation, arguments)
         return owned(
             array_values(result, computation.root.shape),
             [leaf for argument in arguments for leaf in leaves(argument)],
         )
+
+
+@contextmanager
+def enough_memory() -> Generator[None]:
+    """A value that doesn't fit is an error of ours, not numpy's."""
+    try:
+        yield
+    except MemoryError as error:
+        raise RuntimeFailure(f"the reference interpreter has no memory left: {error}") from error
 
 
 def array_values(value: Value, shape: AnyShape) -> list[Array]:

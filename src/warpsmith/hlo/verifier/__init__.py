@@ -8,6 +8,7 @@ that operands of one op always have one float precision.  `statements` lists the
 
 from __future__ import annotations
 
+import math
 from warpsmith.errors import InvalidHlo, UnknownOpcode, did_you_mean
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.opcodes import OPCODES, lookup
@@ -108,8 +109,11 @@ def verify_instruction(instruction: HloInstruction) -> None:
 
     InvalidHlo for a broken rule, UnknownOpcode, BadAttribute for an attribute of the wrong kind.
     """
-    expected = infer_shape(instruction)
     shape = instruction.shape
+    for leaf in shape.leaves():
+        if math.prod(max(dim, 1) for dim in leaf.dims) * max(leaf.dtype.bits, 8) >= 1 << 66:
+            raise fail(instruction, "result.bytes", f"no memory could hold {brief(leaf)}")
+    expected = infer_shape(instruction)
     if expected is shape:
         return
     if not compatible(expected, shape):

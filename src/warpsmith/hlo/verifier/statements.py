@@ -22,6 +22,7 @@ STATEMENTS: dict[str, str] = {
     "operand.token": "this operand is a token",
     "operand.tuple": "this operand is a tuple",
     "result.array": "the result is an array",
+    "result.bytes": "an array takes fewer than 2^63 bytes, counting an empty dimension as one element",
     "result.shape": "the result has the element type and sizes that the op makes of its operands",
     "result.layout": "an op that only passes data on keeps its layout; put a copy where the layout changes",
     "dimensions.range": "a dimension number is at least 0 and below the rank",

@@ -55,7 +55,7 @@ def binary(function: Callable[[Array, Array], Array]) -> Function:
     """An op that needs no attributes."""
 
     def apply(_op: Operation, a: Array, b: Array) -> Array:
-        return function(a, b)
+        return np.asarray(function(a, b)).astype(a.dtype, copy=False)  # numpy widens ml_dtypes' narrow integers
 
     return quiet(apply)
 
@@ -127,7 +127,7 @@ def rem_signed(op: Operation, a: Array, b: Array) -> Array:
 
 def absolute(_op: Operation, a: Array) -> Array:
     """|a|; the least integer stays as it is."""
-    return np.where(a < 0, -a, a).astype(a.dtype)
+    return np.where(a < 0, -_wide(a), a).astype(a.dtype)
 
 
 def floor_div_signed(_op: Operation, a: Array, b: Array) -> Array:
