@@ -18,7 +18,7 @@ def read_text(path: str) -> str:
     if path == "-":
         return sys.stdin.read()
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"can't read {path}: {error.strerror}", help=_nearby(path)) from error
     except UnicodeDecodeError as error:

@@ -44,14 +44,14 @@ class Reference:
 Read = Callable[[Scanner, ShapeReader], object]
 
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-_INT_LIST = re.compile(r"\{\s*((?:-?\d+\s*(?:,\s*-?\d+\s*)*)?)\}")
-_FLOAT = re.compile(r"-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)")
-_SLICE = re.compile(r"\[\s*(-?\d+)\s*:\s*(-?\d+)\s*(?::\s*(-?\d+)\s*)?\]")
-_PADDING = re.compile(r"-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*")
+_INT_LIST = re.compile(r"\{\s*((?:-?[0-9]+\s*(?:,\s*-?[0-9]+\s*)*)?)\}")
+_FLOAT = re.compile(r"-?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|inf|nan)")
+_SLICE = re.compile(r"\[\s*(-?[0-9]+)\s*:\s*(-?[0-9]+)\s*(?::\s*(-?[0-9]+)\s*)?\]")
+_PADDING = re.compile(r"-?[0-9]+_-?[0-9]+(?:_-?[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_-?[0-9]+)?)*")
 _DIM_LABELS = re.compile(r"([0-9bf?]*)_([0-9io?]*)->([0-9bf?]*)")
-_SIZES = re.compile(r"\d+(?:x\d+)*")
-_PADS = re.compile(r"-?\d+_-?\d+(?:x-?\d+_-?\d+)*")
-_IOTA = re.compile(r"\[([\d,\s]+)\]\s*<=\s*\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?")
+_SIZES = re.compile(r"[0-9]+(?:x[0-9]+)*")
+_PADS = re.compile(r"-?[0-9]+_-?[0-9]+(?:x-?[0-9]+_-?[0-9]+)*")
+_IOTA = re.compile(r"\[([0-9,\s]+)\]\s*<=\s*\[([0-9,\s]+)\]\s*(?:T\(([0-9,\s]+)\))?")
 _FIELD_NAME = re.compile(r"([\w.\-]+)\s*=\s*")
 
 
@@ -358,7 +358,7 @@ _NO_SHAPES = ShapeReader()
 
 
 # What XLA prints for nearly every instruction: strings without escapes, and integers, one space apart.
-_PLAIN_METADATA = re.compile(r'\{(?:\w+=(?:"[ !#-&(-\[\]-~]*"|0|-?[1-9]\d{0,17})(?: (?=\w)|(?=\})))*\}')
+_PLAIN_METADATA = re.compile(r'\{(?:\w+=(?:"[ !#-&(-\[\]-~]*"|0|-?[1-9][0-9]{0,17})(?: (?=\w)|(?=\})))*\}')
 
 
 def read_metadata(scanner: Scanner, shapes: ShapeReader) -> object:

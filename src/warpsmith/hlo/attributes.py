@@ -188,7 +188,7 @@ def _value_text(value: object) -> str:
     return f'"{escape(value)}"' if isinstance(value, str) else str(value)
 
 
-_FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(-?\d+))')
+_FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(-?[0-9]+))')
 
 
 @final

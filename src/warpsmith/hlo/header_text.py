@@ -20,7 +20,7 @@ __all__ = ["check_new", "read_header", "unknown_attribute"]
 
 _HEADER = re.compile(r"HloModule(?![\w.\-])[ \t]*([^\s,:{}()]*)")
 _FIELD = re.compile(r"\s*,\s*([A-Za-z_][\w\-]*)\s*=\s*")
-_ROW_FIELD = re.compile(r"(\w+)=(-?\d+)")
+_ROW_FIELD = re.compile(r"(\w+)=(-?[0-9]+)")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 

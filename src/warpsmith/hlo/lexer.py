@@ -19,7 +19,7 @@ NAME = r"[A-Za-z_][\w.\-]*"
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 _LINE_START = re.compile(r"\n *[%A-Za-z_]")
 _NAME = re.compile(rf"%[\w.\-]+|{NAME}")
-_INT = re.compile(r"-?\d+(?![\w.])")
+_INT = re.compile(r"-?[0-9]+(?![\w.])")
 _WORD = re.compile(r"[^\s,(){}\[\]=:]+")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _BALANCED_STOP = re.compile(r'[(){}\[\]"]')

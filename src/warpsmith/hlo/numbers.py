@@ -33,8 +33,8 @@ class NumberError(Exception):
 
 _NAN = re.compile(r"([+-]?)nan(?:\(0x([0-9a-fA-F]+)\))?")
 _ALLOWED_FLOAT = re.compile(r"[-+0-9.eEinfa\s]*")
-_HEX_FLOAT = re.compile(r"\s*[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*(?:[pP][+-]?\d+)?\s*")
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+_HEX_FLOAT = re.compile(r"\s*[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*(?:[pP][+-]?[0-9]+)?\s*")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _PRED = {"true": 1, "false": 0, "1": 1, "0": 0}
 _BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

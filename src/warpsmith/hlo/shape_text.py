@@ -18,10 +18,10 @@ __all__ = ["ARRAY_SHAPE", "ShapeReader"]
 
 # An array shape as XLA prints one, with an optional layout.  A brace is a layout only if a digit or a colon follows:
 # `-> f32[4] {` opens a computation.
-ARRAY_SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9]*)\[([\d,<=?\s]*)\](?:\s*(\{\s*[\d:](?:[^{}]|\{[^{}]*\})*\})|\{\})?")
-_DIM = re.compile(r"\s*(?:(<=)?\s*(\d+)|(\?))\s*")
+ARRAY_SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9]*)\[([0-9,<=?\s]*)\](?:\s*(\{\s*[0-9:](?:[^{}]|\{[^{}]*\})*\})|\{\})?")
+_DIM = re.compile(r"\s*(?:(<=)?\s*([0-9]+)|(\?))\s*")
 _DTYPE = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_ORDER = re.compile(r"[\d,\s]*")
+_ORDER = re.compile(r"[0-9,\s]*")
 _LEVEL = re.compile(r"[DCSH]\+?~?")
 _FIELD = re.compile(r"(SC|[DTLESPM#*])\s*(?=\()")
 
