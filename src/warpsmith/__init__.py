@@ -1,4 +1,4 @@
-"""Warpsmith: HLO fusions and tile programs to GPU kernels, in Python, with no GPU needed.
+"""Warpsmith: HLO fusions to CPU and GPU kernels, in Python, with no GPU needed.
 
     import warpsmith as ws
     module = ws.parse_hlo(text)
@@ -14,26 +14,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.errors import WarpsmithError
+from warpsmith.version import __version__
 
 if TYPE_CHECKING:
-    from warpsmith.compiler import compile
+    from warpsmith.compiler import Simulation, compile, simulate
     from warpsmith.hlo import HloModule, parse_hlo
     from warpsmith.hlo.evaluator import evaluate
     from warpsmith.report.run import RunReport, run
     from warpsmith.runtime.executable import Executable
 
-__version__ = "0.1.0"
-
 __all__ = [
     "Executable",
     "HloModule",
     "RunReport",
+    "Simulation",
     "WarpsmithError",
     "__version__",
     "compile",
     "evaluate",
     "parse_hlo",
     "run",
+    "simulate",
 ]
 
 _HOMES: dict[str, str] = {
@@ -43,7 +44,9 @@ _HOMES: dict[str, str] = {
     "compile": "warpsmith.compiler",
     "evaluate": "warpsmith.hlo.evaluator",
     "parse_hlo": "warpsmith.hlo",
+    "Simulation": "warpsmith.compiler",
     "run": "warpsmith.report.run",
+    "simulate": "warpsmith.compiler",
 }
 
 

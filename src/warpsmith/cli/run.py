@@ -12,6 +12,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from warpsmith.cli import is_ours
 from warpsmith.cli.files import example_text, read_text
 from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
 
@@ -29,10 +30,11 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example", action="append", default=[], metavar="NAME", help="a shipped example, such as gelu"
     )
-    parser.add_argument("--platform", default="cpu", help="cpu, or cuda (default: cpu)")
+    parser.add_argument("--platform", default="cpu", help="cpu (default), cuda, or sim")
     parser.add_argument(
-        "--target", metavar="DEVICE", help="with --platform cuda: the device to compile for (default: sm_90)"
+        "--stage", default="buffers", help="with --platform sim: buffers (IR, default), or ptx (the text itself)"
     )
+    parser.add_argument("--target", metavar="DEVICE", help="with --platform cuda or sim: the device (default: sm_90)")
     parser.add_argument(
         "--reference", "--reference_platform", default="interpreter", help="interpreter (default) or none"
     )
@@ -87,17 +89,17 @@ def _bound(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     platform = _choice("platform", arguments.platform, _PLATFORMS)
     reference = _choice("reference", arguments.reference, _REFERENCES)
-    if platform == "sim":
-        raise UsageError("the simulator can't be asked for here yet", help="use --platform cpu")
+    if arguments.stage != "buffers" and platform != "sim":
+        raise UsageError("--stage goes with --platform sim", help="to print a stage: warpsmith compile --stage ...")
     sources = [(f"example {n}", example_text(n)) for n in arguments.example]
     sources += [(path, read_text(path)) for path in arguments.files]
     if not sources:
         raise UsageError("no file to run", help="give an HLO file, or: warpsmith run --example gelu")
     if (arguments.input or arguments.output) and len(sources) > 1:
         raise UsageError("--input and --output go with one file")
-    if arguments.target is not None and platform != "cuda":
+    if arguments.target is not None and platform == "cpu":
         raise UsageError(
-            "--target goes with --platform cuda", help="to print a GPU's code: warpsmith compile --target ..."
+            "--target goes with --platform cuda or sim", help="to print a GPU's code: warpsmith compile --target ..."
         )
     if arguments.save_repro:
         _save_repro(arguments)
@@ -106,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             status = max(status, _one(arguments, platform, reference, name, text))
         except WarpsmithError as error:
-            if len(sources) == 1:
+            if len(sources) == 1 or is_ours(error, "run"):
                 raise
             print(f"{name}: {error}", file=sys.stderr)
             status = 2
@@ -114,13 +116,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _save_repro(arguments: argparse.Namespace) -> None:
-    from warpsmith.cli.crash import save_repro
+    from warpsmith.cli.crash import save_repro, without
 
-    words = ["run", *arguments.files, *(w for n in arguments.example for w in ("--example", n))]
-    words += ["--seed", str(arguments.seed), "--numerics", arguments.numerics, "--no-cache"]
-    words += ["--input", arguments.input] if arguments.input else []
+    words = without(arguments.words, "--save-repro", "--output", flags=("--json",))
     try:
-        save_repro(arguments.save_repro, words)
+        save_repro(arguments.save_repro, words if arguments.no_cache else [*words, "--no-cache"])
     except OSError as error:
         raise FileError(f"can't write {arguments.save_repro}: {error.strerror}") from error
 
@@ -159,8 +159,10 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
     from warpsmith.report.run import random_inputs, run
     from warpsmith.report.values import trace_values
 
+    simulates = _PLATFORMS[arguments.platform.lower()] == "sim"
+    target = arguments.target or _DEFAULT_GPU if simulates else "cpu"
     if arguments.dump_to:
-        _dump(arguments, module, "cpu")
+        _dump(arguments, module, target)
     inputs: list[Any] = random_inputs(module, arguments.seed)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
@@ -175,6 +177,9 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
     report = run(
         module,
         *inputs,
+        target=target,
+        platform="sim" if simulates else "cpu",
+        stage=arguments.stage,
         numerics=arguments.numerics,
         seed=arguments.seed,
         iterations=arguments.iterations,

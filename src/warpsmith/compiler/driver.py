@@ -23,10 +23,11 @@ from warpsmith.fusion.analysis import analyze
 from warpsmith.fusion.schedule import Plan as Schedule
 from warpsmith.fusion.schedule import plan
 from warpsmith.fusion.support import KERNEL_OPS
+from warpsmith.fusion.tree_reduction import split_reductions
 from warpsmith.fusion.wrap import wrap
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
-from warpsmith.hlo.verifier import verify_module
 from warpsmith.hlo.opcodes import OPCODES
+from warpsmith.hlo.verifier import verify_module
 from warpsmith.numerics.modes import mode
 from warpsmith.runtime.cache import Cache, default_cache
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, KernelLoader
@@ -46,10 +47,13 @@ __all__ = [
 ]
 
 
-def _scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
+def scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
     """The wrapped module and its plan; InvalidHlo for a module that means nothing."""
     verify_module(module)
-    wrapped = wrap(module, host=None if target.is_gpu else _Lacking(target))
+    if target.is_gpu:
+        wrapped = split_reductions(wrap(module), target)
+    else:
+        wrapped = wrap(module, host=_Lacking(target))
     return wrapped, plan(wrapped)
 
 
@@ -81,13 +85,13 @@ def compile(
     """Compile a module for `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
 
     Raises UnknownTarget, UnsupportedFusion (an op that no emitter takes), UnsupportedHlo (a host step that nothing
-    computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code is looked up and kept on
-    disk; with `trace` the executable's `trace` holds the IR after each pass.
+    computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code for the CPU is looked up and
+    kept on disk (PTX never is); with `trace` the executable's `trace` holds the IR after each pass.
     """
     mode(numerics)
     chosen = device(target)
     began = perf_counter()
-    wrapped, schedule = _scheduled(module, chosen)
+    wrapped, schedule = scheduled(module, chosen)
     seconds: dict[str, float] = {"hlo": perf_counter() - began, "emit": 0.0, "passes": 0.0, "llvm": 0.0}
     fusions = _distinct(schedule.kernel_fusions())
     builder = _GpuBuilder(chosen, len(fusions)) if chosen.is_gpu else _CpuBuilder(len(fusions), cache)
@@ -185,7 +189,9 @@ def _cpu_kernel(kernel: LoweredKernel, code: llvm_jit.LoadedCode) -> CpuKernel:
     arguments = kernel.emitted.args
     specs: list[ArgSpec] = []
     for a in arguments:
-        alignment = max(1, a.shape.dtype.bits // 8)
+        dtype = a.shape.dtype
+        # A complex number is two reals, and numpy aligns it as one of them.
+        alignment = max(1, dtype.bits // (16 if dtype.is_complex else 8))
         if a.is_output:
             alignment = cpu.output_alignment(a.shape.byte_size, alignment, kernel.llvm)
         specs.append(ArgSpec(alignment, a.name))
@@ -248,36 +254,56 @@ def kernel_steps(
     """Each kernel's fusion name and its IR after emission and after each pass, as text."""
     chosen = device(target)
     mode(numerics)
-    _, schedule = _scheduled(module, chosen)
+    _, schedule = scheduled(module, chosen)
     return [
         (each.name, lower_fusion(each, chosen, numerics=numerics, keep=True, generic=generic))
         for each in _distinct(schedule.kernel_fusions())
     ]
 
 
-def stage_text(module: HloModule, stage: str, target: str, *, numerics: str = "strict", generic: bool = False) -> str:
-    """The text of a stage.  Raises what `compile` raises, and UsageError for a stage that the target lacks."""
-    check_stage(stage, device(target))
-    if stage in ("emitted", "lowered") and generic:
-        kernels = [k for _, k in kernel_steps(module, target, numerics=numerics, generic=True)]
-        return _joined(kernels, f"{stage}_text")
-    return compile(module, target, numerics=numerics).artifact(stage)
+_TEXTS = {"emitted": "emitted_text", "lowered": "lowered_text", "llvm": "llvm"}
+"""Stages before LLVM, and where a kernel keeps their text."""
+
+
+def stage_text(
+    module: HloModule,
+    stage: str,
+    target: str,
+    *,
+    numerics: str = "strict",
+    generic: bool = False,
+    cache: bool = True,
+) -> str:
+    """The text of a stage.  Raises what `compile` raises, and UsageError for a stage that the target lacks.
+
+    Nothing after the stage is done: the IR of a kernel that LLVM refuses can be read.
+    """
+    chosen = device(target)
+    check_stage(stage, chosen)
+    mode(numerics)
+    if stage == "hlo":
+        return str(_scheduled(module, chosen)[0])
+    if stage in _TEXTS:
+        fusions = _distinct(_scheduled(module, chosen)[1].kernel_fusions())
+        keep = stage != "llvm"
+        lowered = [lower_fusion(f, chosen, numerics=numerics, keep=keep, generic=generic) for f in fusions]
+        return _joined(lowered, _TEXTS[stage])
+    return compile(module, target, numerics=numerics, cache=cache).artifact(stage)
 
 
 def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict") -> bytes:
     """The cubin of a module with one kernel.  Raises ToolMissing without ptxas, UsageError for several kernels."""
     exe = compile(module, target, numerics=numerics)
-    if sum(not k.host for k in exe.kernels) != 1:
-        raise UsageError(
-            f"the module has {len(exe.kernels)} kernels; a cubin holds one", help="print --stage ptx instead"
-        )
+    count = sum(not k.host for k in exe.kernels)
+    if count != 1:
+        raise UsageError(f"the module has {count} kernels; a cubin holds one", help="print --stage ptx instead")
     return ptxas.assemble(exe.artifact("ptx"), architecture(device(target))).data
 
 
 def time_passes(module: HloModule, target: str, *, numerics: str = "strict") -> list[tuple[str, float]]:
     """(part, seconds) in order: emission, each pass, LLVM; summed over kernels.  The first, cold run isn't counted."""
     chosen = device(target)
-    fusions = list(_distinct(_scheduled(module, chosen)[1].kernel_fusions()))
+    fusions = list(_distinct(scheduled(module, chosen)[1].kernel_fusions()))
     for fusion in fusions:
         lower_fusion(fusion, chosen, numerics=numerics)
     kernels = [lower_fusion(f, chosen, numerics=numerics) for f in fusions]

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from warpsmith.compiler import compile
-from warpsmith.errors import UsageError, did_you_mean
+from warpsmith.compiler import compile, simulated
+from warpsmith.errors import SimulationError, UsageError, did_you_mean
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
 from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT
@@ -25,12 +25,12 @@ from warpsmith.numerics.compare import Comparison, Tolerance, compare
 from warpsmith.numerics.inputs import random_array
 from warpsmith.runtime.bandwidth import copy_bandwidth
 from warpsmith.runtime.executable import Executable, KernelInfo
+from warpsmith.simt.ptx import PtxStats
 
 __all__ = ["OutputReport", "RunReport", "compiled", "random_inputs", "run"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PLATFORMS = ("cpu", "cuda", "sim")
 REFERENCES = ("interpreter", "none")
 _A_PRIORI = "the bound that the documented accuracy of its ops gives"
 _MIN_SECONDS = 0.2
@@ -122,6 +122,8 @@ def run(
     module: HloModule,
     *arrays: Any,
     target: str = "cpu",
+    platform: str = "",
+    stage: str = "buffers",
     numerics: str = "strict",
     seed: int = 0,
     iterations: int | None = None,
@@ -138,7 +140,11 @@ def run(
     `iterations` timed calls (default: as many as fit in 0.2 s, at most 100, at least 3).  `results` receives the
     outputs.  Raises what `compile` and the executable raise; a difference is not an error but `match == False`.  The
     reference comes first and takes `step_limit` instructions at most, so that a loop without end is an error.
+    `platform="sim"` simulates the kernels of the GPU `target` at `stage` ("buffers" or "ptx"): an access that a kernel
+    may not make becomes a finding.
     """
+    if platform == "sim":
+        return _simulated(module, arrays, target, stage, numerics, seed, reference, (abs_error, rel_error), results)
     if reference not in REFERENCES:
         raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(reference, REFERENCES))
     start = perf_counter()
@@ -157,6 +163,43 @@ def run(
     report.gbps = report.bytes / seconds / 1e9 if seconds else None
     report.copy_gbps = copy_bandwidth() / 1e9 if measure_copy else None
     if wanted is not None:
+        _compare(report, found, *wanted)
+    if results is not None:
+        results[:] = found
+    return report
+
+
+def _simulated(
+    module: HloModule,
+    arrays: Sequence[Any],
+    target: str,
+    stage: str,
+    numerics: str,
+    seed: int,
+    reference: str,
+    errors: tuple[float | None, float | None],
+    results: list[Array] | None,
+) -> RunReport:
+    """One simulated call; what the simulator's checks find is in the report, not raised."""
+    start = perf_counter()
+    counters: list[PtxStats] = []
+    exe = simulated(module, target, numerics=numerics, stage=stage, counters=counters if stage == "ptx" else None)
+    report = _of_executable(module, exe, perf_counter() - start)
+    report.platform, report.reference, report.seed, report.iterations = "sim", reference, seed, 1
+    report.notes.append(f"simulated at stage {stage}; times are the simulator's, not a GPU's")
+    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
+    start = perf_counter()
+    try:
+        found = exe(*inputs)
+    except SimulationError as error:
+        report.findings.append(str(error))
+        return report
+    report.time_ms = (perf_counter() - start) * 1e3
+    report.findings += [finding for each in counters for finding in (*each.findings, *each.races)]
+    if reference == "interpreter":
+        start = perf_counter()
+        wanted = _expected(module, inputs, *errors, STEP_LIMIT)
+        report.reference_ms = (perf_counter() - start) * 1e3
         _compare(report, found, *wanted)
     if results is not None:
         results[:] = found
