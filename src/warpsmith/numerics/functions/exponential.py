@@ -66,11 +66,8 @@ def _tail(r: Float, precision: Precision) -> Float:
     return (r * r).muladd(p, r)
 
 
-def _scaled(value: Float, reduced: _Reduced, precision: Precision, factor: float = 1.0) -> Float:
-    """value * 2**(2 m) * factor, rounded once."""
-    if precision is Precision.F16:  # within the normal numbers of f32: m steps of the exponent field by two
-        scaled = (value.bits() + (reduced.shifted << 1)).as_float()
-        return scaled if factor == 1.0 else scaled * factor
+def _scaled(value: Float, reduced: _Reduced, factor: float = 1.0) -> Float:
+    """value * 2**(2 m) * factor, rounded once; by products, which keep a NaN whatever its bits."""
     scale = reduced.scale
     return (value * scale) * (scale if factor == 1.0 else scale * factor)
 
@@ -78,7 +75,7 @@ def _scaled(value: Float, reduced: _Reduced, precision: Precision, factor: float
 def exp_scaled(x: Float, precision: Precision, factor: float) -> Float:
     """factor * e**x, factor a power of two in [1/4, 4], for x within +-110 (f16: +-40)."""
     reduced = _reduce(x, precision)
-    return _scaled(1.0 + _tail(reduced.r, precision), reduced, precision, factor)
+    return _scaled(1.0 + _tail(reduced.r, precision), reduced, factor)
 
 
 def exp(x: Float, precision: Precision) -> Float:
@@ -94,7 +91,7 @@ def exp2(x: Float, precision: Precision) -> Float:
     t = x.muladd(0.5, ROUNDER)
     reduced = _Reduced(x - (t - ROUNDER) * 2.0, t.bits() << 23)
     p = poly(reduced.r, precision.pick(_EXP2_F32, _EXP2_F16, _EXP2_BF16))
-    return _scaled(reduced.r.muladd(p, 1.0), reduced, precision)
+    return _scaled(reduced.r.muladd(p, 1.0), reduced)
 
 
 def expm1(x: Float, precision: Precision) -> Float:
