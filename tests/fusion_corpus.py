@@ -128,7 +128,8 @@ def _elementwise() -> dict[str, Case]:
     binary = ("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor")
     binary += ("shift-left", "shift-right-logical", "shift-right-arithmetic")
     for t in (*INTEGERS, *SUB_BYTE):
-        rows = [(t, f"{op}(p0)") for op in unary] + [(t, f"{op}(p0, p1)") for op in binary]
+        rows = [(t, f"{op}(p0)") for op in unary if t[0] == "s" or op not in ("abs", "sign")]
+        rows += [(t, f"{op}(p0, p1)") for op in binary]
         rows += [(t, "clamp(p0, p1, p2)"), (t, "select(p3, p0, p1)"), *_compare()]
         cases[f"{t} elementwise"] = _rows("9,31", (t, t, t, "pred"), rows)
         cases[f"{t} power"] = _rows("127", (t, t), [(t, "power(p0, p1)")])
@@ -253,7 +254,7 @@ MOVES: Mapping[str, str] = {
     "sub-byte transpose": "x = s4[15,10] parameter(0)\n ROOT r = s4[10,15] transpose(x), dimensions={1,0}",
     "sub-byte pad": """x = s4[9] parameter(0)
         v = s4[] constant(-3)
-        ROOT r = s4[21] pad(x, v), padding=1_2_1""",
+        ROOT r = s4[20] pad(x, v), padding=1_2_1""",
     "sub-byte concatenate": """x = s2[3,3] parameter(0)
         y = s2[3,6] parameter(1)
         ROOT r = s2[3,9] concatenate(x, y), dimensions={1}""",

@@ -25,7 +25,8 @@ WORDS = {
     64: ("s64", "u64", "f64"),
 }
 
-INTEGER_UNARY = ("abs", "negate", "not", "sign", "popcnt", "count-leading-zeros")
+INTEGER_UNARY = ("negate", "not", "popcnt", "count-leading-zeros")
+SIGNED_UNARY = (*INTEGER_UNARY, "abs", "sign")
 INTEGER_BINARY = (
     *("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor"),
     *("shift-left", "shift-right-logical", "shift-right-arithmetic"),
@@ -191,7 +192,7 @@ class _Body:
         if x.dtype == "pred":
             op = "not"
         elif x.dtype in INTEGERS:
-            op = self.rng.choice(INTEGER_UNARY)
+            op = self.rng.choice(SIGNED_UNARY if x.dtype[0] == "s" else INTEGER_UNARY)
         else:
             op = self.rng.choice(EXACT_UNARY + FUNCTIONS)
         self.add(x.dtype, x.dims, op, [x])

@@ -196,3 +196,36 @@ def test_a_gpu_executable_prints_but_does_not_run() -> None:
     assert ".visible .entry main" in exe.artifact("ptx")
     with pytest.raises(ws.WarpsmithError, match="no CUDA driver"):
         exe(np.zeros((8, 5), np.float32), np.zeros((8, 5), np.float32))
+
+
+@pytest.mark.parametrize(("name", "component"), [("c64", 4), ("c128", 8)])
+def test_complex_arrays_need_a_components_alignment_alone(name: str, component: int) -> None:
+    """numpy calls such arrays aligned: fields of a struct, slices of a buffer of bytes."""
+    exe = ws.compile(
+        ws.parse_hlo(f"HloModule m\nENTRY e {{\n  x = {name}[9] parameter(0)\n  ROOT y = {name}[9] add(x, x)\n}}\n")
+    )
+    dtype = np.dtype(f"c{component * 2}")
+    room = np.zeros(64 * component, np.uint8)
+    start = (-room.ctypes.data) % (2 * component) + component
+    x = room[start : start + 9 * dtype.itemsize].view(dtype)
+    assert x.flags.aligned
+    assert x.ctypes.data % dtype.itemsize == component
+    x[:] = np.arange(9) - 2j
+    np.testing.assert_array_equal(exe(x)[0], 2 * x)
+
+
+@pytest.mark.parametrize("method", ["__call__", "timed", "profiled"])
+def test_every_way_to_call_counts_its_arguments(method: str) -> None:
+    exe = ws.compile(ws.parse_hlo(ADD))
+    with pytest.raises(ArgumentMismatch, match="takes 2 arrays, not 1"):
+        getattr(exe, method)(np.zeros((8, 5), np.float32))
+
+
+@pytest.mark.parametrize("donated", [2, 7, -1])
+def test_only_an_argument_can_be_donated(donated: int) -> None:
+    exe = ws.compile(ws.parse_hlo(ADD))
+    x = np.ones((8, 5), np.float32)
+    for out in (None, np.empty((8, 5), np.float32)):
+        with pytest.raises(ArgumentMismatch, match=f"argument {donated} can't be donated"):
+            exe(x, x, donate=[donated], out=out)
+    np.testing.assert_array_equal(exe(x, x, donate=[0])[0], 2 * np.ones((8, 5)))

@@ -40,9 +40,9 @@ def test_text_has_a_row_for_every_check_and_help_for_what_is_missing(capsys: pyt
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An environment without tools: an empty PATH, no toolkit."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("warpsmith.targets.ptxas._SYSTEM", tmp_path)
+    monkeypatch.setattr("warpsmith.targets.cuda_files._SYSTEM", tmp_path)
     monkeypatch.setattr("sys.path", [])
-    for name in ("CUDA_HOME", "CUDA_PATH", "WARPSMITH_PTXAS"):
+    for name in ("CUDA_HOME", "CUDA_PATH", "WARPSMITH_PTXAS", "WARPSMITH_NVDISASM", "WARPSMITH_LIBDEVICE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -16,9 +17,11 @@ import pytest
 
 from warpsmith.cli import main
 from warpsmith.cli.npz import read_npz, write_npz
+from warpsmith.errors import InternalError, LoweringError, PassFailed
 from warpsmith.ir.core import Operation
 from warpsmith.passes import expand_math
 from warpsmith.passes.manager import lookup
+from warpsmith.runtime.cache import Cache
 
 HLO = """HloModule tiny:
 f {
@@ -237,3 +240,165 @@ def test_save_repro_holds_the_command_and_its_files(
     )
     assert replay.returncode == 0, replay.stderr
     assert "match" in replay.stdout
+
+
+def replayed(folder: Path, archive: Path) -> subprocess.CompletedProcess[str]:
+    """What the command of a repro prints, unpacked elsewhere."""
+    with zipfile.ZipFile(archive) as found:
+        found.extractall(folder)
+    return subprocess.run(
+        [sys.executable, "replay.py"], cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def command_in(archive: Path) -> list[str]:
+    with zipfile.ZipFile(archive) as found:
+        return json.loads(found.read("command.json"))
+
+
+@pytest.mark.parametrize("error", [InternalError("on purpose"), PassFailed("on purpose")])
+@pytest.mark.parametrize("count", [1, 2])
+def test_our_own_error_is_status_70_with_a_repro_whatever_the_number_of_files(
+    error: Exception,
+    count: int,
+    hlo: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pass that refuses IR which the user hasn't written is a bug of ours as well."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("warpsmith.hlo.parser.parse_hlo", broken)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    status, out, err = run(capsys, "run", *[hlo] * count)
+    assert (status, out) == (70, "")
+    assert "this is a bug in Warpsmith" in err
+    assert len(list(tmp_path.glob("warpsmith-repro-*.zip"))) == 1
+
+
+def test_a_pass_that_refuses_the_users_own_ir_is_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise PassFailed("on purpose")
+
+    ir = tmp_path / "f.mlir"
+    ir.write_text("func.func @f() {\n  return\n}\n")
+    monkeypatch.setattr("warpsmith.passes.manager.run_pipeline", broken)
+    assert run(capsys, "opt", str(ir), "--passes", "cse")[0] == 2
+
+
+def test_a_repro_holds_what_came_from_standard_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(HLO))
+    archive = tmp_path / "r.zip"
+    assert run(capsys, "run", "-", "--iterations", "1", "--json", "--save-repro", str(archive))[0] == 0
+    done = replayed(tmp_path / "replay", archive)
+    assert done.returncode == 0, done.stderr
+    assert "match" in done.stdout
+
+
+def test_a_repro_keeps_every_option_and_files_of_one_name(
+    hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Options that decide the verdict must be in the replay; where the output goes mustn't."""
+    other = tmp_path / "other" / "tiny.hlo"
+    other.parent.mkdir()
+    other.write_text(HLO.replace("HloModule tiny", "HloModule second"))
+    words = ["--reference=none", "--iterations", "2", "--step-limit", "999999", "--abs-error", "1.5"]
+    archive = tmp_path / "r.zip"
+    status, _, _ = run(capsys, "run", hlo, str(other), *words, "--js", f"--save-repro={archive}")
+    assert status == 0
+    assert command_in(archive) == ["warpsmith", "run", "--no-cache", "tiny.hlo", "tiny.2.hlo", *words]
+    done = replayed(tmp_path / "replay", archive)
+    assert "tiny" in done.stdout
+    assert "second" in done.stdout
+
+
+def test_a_repro_leaves_out_where_the_results_go(hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive, output = tmp_path / "r.zip", tmp_path / "out.npz"
+    assert run(capsys, "run", hlo, "--iterations", "1", "--out", str(output), "--save-repro", str(archive))[0] == 0
+    assert command_in(archive) == ["warpsmith", "run", "--no-cache", "tiny.hlo", "--iterations", "1"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "hint"),
+    [
+        ("not json", "isn't JSON"),
+        ('["bf16"]', "isn't a JSON object of names"),
+        ('{"0": 3}', "isn't a JSON object of names"),
+        ('{"0": "bf17"}', "bf17"),
+        ('{"0": "bf16"}', "elements of 1 bytes, bf16 has 2"),
+    ],
+)
+def test_bad_dtypes_in_an_npz_are_the_users_to_mend(
+    entry: str, hint: str, hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bad.npz"
+    np.savez(file, **{"0": np.zeros(99, np.uint8), "dtypes": np.array(entry)})
+    status, out, err = run(capsys, "run", hlo, "--input", str(file))
+    assert (status, out) == (2, "")
+    assert hint in err
+
+
+@pytest.mark.parametrize("stage", ["hlo", "emitted", "lowered", "llvm"])
+@pytest.mark.parametrize("target", ["cpu", "sm_90"])
+def test_ir_can_be_read_when_llvm_refuses_it(
+    stage: str, target: str, hlo: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What LLVM dies of is what one wants to see then."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise LoweringError("LLVM stopped")
+
+    monkeypatch.setattr("warpsmith.compiler.driver.KernelLoader.add", refused)
+    monkeypatch.setattr("warpsmith.compiler.driver.PtxBatch.add", refused)
+    status, out, err = run(capsys, "compile", hlo, "--target", target, "--stage", stage)
+    assert (status, err) == (0, "")
+    assert {"hlo": "ENTRY", "emitted": "func.func", "lowered": "llvm.func", "llvm": "define"}[stage] in out
+    last = "ptx" if target == "sm_90" else "asm"
+    status, _, err = run(capsys, "compile", hlo, "--target", target, "--stage", last, "--no-cache")
+    assert status == 2
+    assert "LLVM stopped" in err
+
+
+def test_a_dump_has_the_ir_when_llvm_refuses_it(
+    hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise LoweringError("LLVM stopped")
+
+    monkeypatch.setattr("warpsmith.compiler.driver.PtxBatch.add", refused)
+    assert run(capsys, "compile", hlo, "--dump-to", str(tmp_path / "d"))[0] == 2
+    assert len(list((tmp_path / "d").glob("*.ll"))) == 1
+    assert (tmp_path / "d" / "index.txt").exists()
+
+
+def test_compile_without_the_cache_keeps_nothing_on_disk(
+    hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Cache(tmp_path / "cache")
+    monkeypatch.setattr("warpsmith.compiler.driver.default_cache", lambda: kept)
+    words = ["compile", hlo, "--target", "cpu", "--dump-to", str(tmp_path / "d"), "--stage", "asm"]
+    assert run(capsys, *words, "--no-cache")[0] == 0
+    assert list(tmp_path.glob("cache/*.bin")) == []
+    assert run(capsys, *words)[0] == 0
+    assert len(list(tmp_path.glob("cache/*.bin"))) == 1
+
+
+def test_a_cubin_counts_kernels_and_not_host_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sorts.hlo"
+    file.write_text(
+        """HloModule m
+less { a = f32[] parameter(0) b = f32[] parameter(1) ROOT l = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[64] parameter(0) ROOT s = f32[64] sort(x), dimensions={0}, to_apply=less }
+"""
+    )
+    status, _, err = run(capsys, "compile", str(file), "--stage", "cubin", "-o", str(tmp_path / "x.cubin"))
+    assert status == 2
+    assert "the module has 0 kernels" in err

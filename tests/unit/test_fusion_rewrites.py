@@ -106,6 +106,8 @@ def test_deep_calls_neither_recurse_nor_explode() -> None:
     )
     inlined = inline_calls(parse_hlo(text))
     assert sum(len(each) for each in inlined.computations) < 1000
+    exe = ws.compile(inlined)  # whose steps share the plans inside
+    assert len(exe.kernels) < 300
 
 
 def test_loops_bodies_are_wrapped_too() -> None:

@@ -238,7 +238,7 @@ ENTRY e {
   x = f32[8,8] parameter(0)
   y = f32[8,8] negate(x)
   u = f32[2,2] parameter(1)
-  i = s32[] parameter(2)
+  i = s8[] parameter(2)
   j = s8[] parameter(3)
   ROOT new = f32[8,8] dynamic-update-slice(y, u, i, j)
 }
@@ -247,8 +247,8 @@ ENTRY e {
     exe = ws.compile(module)
     assert any(isinstance(step, UpdateStep) for step in exe.plan.steps)
     x, u = np.arange(64, dtype=np.float32).reshape(8, 8), ones(2, 2)
-    for i, j in ((100, -5), (-1, 127), (3, 3)):
-        arguments = (x, u, np.array(i, np.int32), np.array(j, np.int8))
+    for i, j in ((100, -5), (-1, 127), (-128, 3), (3, 3)):
+        arguments = (x, u, np.array(i, np.int8), np.array(j, np.int8))
         assert (exe(*arguments)[0] == ws.evaluate(module, *arguments)[0]).all()
 
 

@@ -211,3 +211,19 @@ def test_a_wrong_limit_is_refused(default: pytest.MonkeyPatch) -> None:
     default.setenv("WARPSMITH_CACHE_BYTES", "1 GB")
     with pytest.raises(UsageError, match="WARPSMITH_CACHE_BYTES"):
         cache_module.default_cache()
+
+
+def test_the_version_is_what_drives_llvm_and_not_when_a_file_was_touched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What comes before LLVM is in the text; a file's date says nothing about what is in it."""
+    version = cache_module._our_version.__wrapped__
+    copy = tmp_path / "llvm_jit.py"
+    copy.write_bytes(Path(cache_module.llvm_jit.__file__).read_bytes())
+    before = version()
+    monkeypatch.setattr(cache_module.llvm_jit, "__file__", str(copy))
+    os.utime(copy, (0, 0))
+    assert version() == before
+    copy.write_bytes(copy.read_bytes().replace(b"speed_level=2", b"speed_level=3"))
+    assert version() != before
+    assert version().startswith(f"{warpsmith.__version__}.")

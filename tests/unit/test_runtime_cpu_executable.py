@@ -12,7 +12,7 @@ from warpsmith.errors import InternalError, LoweringError, RuntimeFailure
 from warpsmith.runtime import bandwidth
 from warpsmith.runtime.buffers import default_pool, pointer
 from warpsmith.runtime.cache import Cache
-from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, launch_kernels, load_kernels
+from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, load_kernels
 from warpsmith.targets import llvm_isolate
 
 GROUP = 32
@@ -120,7 +120,8 @@ def test_kernels_of_a_plan_run_in_order(cache: Cache) -> None:
     first, second = (CpuKernel(code, "scale", 100, [ArgSpec(), ArgSpec()]) for code in codes)
     x = np.arange(100 * GROUP, dtype=np.int32)
     middle, out = np.zeros_like(x), np.zeros_like(x)
-    launch_kernels([(first, [pointer(x), pointer(middle)]), (second, [pointer(middle), pointer(out)])])
+    first.launch([pointer(x), pointer(middle)])
+    second.launch([pointer(middle), pointer(out)])
     np.testing.assert_array_equal(out, x * 15)
 
 

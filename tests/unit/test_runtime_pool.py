@@ -107,10 +107,10 @@ def test_sleeping_workers_wake(each_pool: pool.Pool) -> None:
     assert (array == 20).all()
 
 
-def test_a_list_runs_in_order(each_pool: pool.Pool) -> None:
+def test_kernels_run_in_order(each_pool: pool.Pool) -> None:
     array, argv = counters(64)
-    count, double = (CODE.address(name) for name in ("count", "double"))
-    each_pool.launch_list([(count, argv, 64, 4), (double, argv, 64, 4), (count, argv, 64, 4), (double, argv, 64, 4)])
+    for name in ("count", "double", "count", "double"):
+        each_pool.launch(CODE.address(name), argv, 64, 4)
     assert (array == 6).all()  # ((0 + 1) * 2 + 1) * 2: no other order gives it
 
 
@@ -242,7 +242,7 @@ def test_exit_right_after_a_kernel_is_clean() -> None:
 @pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "arm64-apple-macosx"])
 def test_the_native_half_compiles_for_every_platform(triple: str) -> None:
     text = llvm_jit.assembly(pool_ir(triple), triple=triple)
-    assert "pool_launch_list" in text
+    assert "pool_launch" in text
     assert ("pause" if triple.startswith("x86") else "yield") in text
 
 

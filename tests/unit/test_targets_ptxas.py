@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from warpsmith.errors import ToolFailed, ToolMissing
-from warpsmith.targets import ptxas
+from warpsmith.report.doctor import diagnose
+from warpsmith.targets import cuda_files, libdevice, ptxas
 
 LOG = """ptxas info    : 17 bytes gmem, 4 bytes cmem[3]
 ptxas info    : Compiling entry function 'spill' for 'sm_90a'
@@ -31,7 +32,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "path", [])
-    monkeypatch.setattr(ptxas, "_SYSTEM", tmp_path / "toolkit")
+    monkeypatch.setattr(cuda_files, "_SYSTEM", tmp_path / "toolkit")
     return tmp_path
 
 
@@ -95,3 +96,33 @@ def test_the_real_one_refuses_what_is_not_ptx() -> None:
         pytest.skip(missing.cause)
     with pytest.raises(ToolFailed, match="line 4"):
         ptxas.assemble(".version 8.0\n.target sm_90\n.address_size 64\nbogus\n", "sm_90")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="uses shell scripts")
+@pytest.mark.parametrize(
+    ("name", "relative"),
+    [("ptxas", "bin/ptxas"), ("nvdisasm", "bin/nvdisasm"), ("libdevice", "nvvm/libdevice/libdevice.10.bc")],
+)
+def test_doctor_reports_the_file_that_the_compiler_uses(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, name: str, relative: str
+) -> None:
+    """In each place, the least preferred first: a doctor with a search of its own would miss what is in use."""
+    monkeypatch.delenv("WARPSMITH_NVDISASM", raising=False)
+    monkeypatch.delenv("WARPSMITH_LIBDEVICE", raising=False)
+    monkeypatch.setattr(sys, "path", [str(nowhere / "site")])
+    monkeypatch.setenv("CUDA_HOME", str(nowhere / "home"))
+    monkeypatch.setenv(f"WARPSMITH_{name.upper()}", str(nowhere / "chosen" / name))
+    find = {"ptxas": ptxas.find_ptxas, "nvdisasm": ptxas.find_nvdisasm, "libdevice": libdevice.find_libdevice}[name]
+    for place in (
+        nowhere / "toolkit" / relative,
+        nowhere / "site" / "nvidia" / "cu13" / relative,
+        nowhere / "home" / relative,
+        nowhere / "chosen" / name,
+    ):
+        fake(place, "echo release 13.0")
+        if name == "libdevice":
+            place.write_bytes(b"BC\xc0\xde")
+        assert find() == place
+        (check,) = (check for check in diagnose().checks if check.name == name)
+        assert check.state == "works"
+        assert check.detail.endswith(str(place))

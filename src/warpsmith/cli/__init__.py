@@ -13,9 +13,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from warpsmith.errors import UsageError, WarpsmithError, did_you_mean
+from warpsmith.errors import InternalError, PassFailed, UsageError, WarpsmithError, did_you_mean
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "is_ours", "main"]
 
 COMMANDS: dict[str, str] = {
     "run": "compile a module, run it, and compare it with the reference interpreter",
@@ -40,8 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(arguments)
     except WarpsmithError as error:
+        if is_ours(error, arguments[0]):
+            from warpsmith.cli.crash import report_crash
+
+            return report_crash(error, arguments)
         print(error, file=sys.stderr)
-        return 70 if error.code.startswith("WS99") else 2
+        return 2
     except BrokenPipeError:
         # The reader of our output has gone (`warpsmith ... | head`): nothing is wrong.
         sys.stderr.close()
@@ -53,6 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from warpsmith.cli.crash import report_crash
 
         return report_crash(error, arguments)
+
+
+def is_ours(error: WarpsmithError, command: str) -> bool:
+    """Whether an error is a bug of ours: it says so, or a pass refused IR that the user hasn't written."""
+    return isinstance(error, InternalError) or (isinstance(error, PassFailed) and command != "opt")
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -79,6 +88,7 @@ def _dispatch(arguments: list[str]) -> int:
         parsed = parser.parse_args(arguments[1:])
     except SystemExit as exit:
         return int(exit.code or 0)
+    parsed.words = arguments
     return module.run(parsed)
 
 

@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             numerics=arguments.numerics,
             pass_re=arguments.dump_pass_re,
             generic=arguments.generic,
+            cache=not arguments.no_cache,
         )
         if arguments.stage is None and arguments.output is None:
             print(f"{len(written)} files in {arguments.dump_to}")
@@ -70,7 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     write_text(
         arguments.output,
-        stage_text(module, stage, arguments.target, numerics=arguments.numerics, generic=arguments.generic),
+        stage_text(
+            module,
+            stage,
+            arguments.target,
+            numerics=arguments.numerics,
+            generic=arguments.generic,
+            cache=not arguments.no_cache,
+        ),
     )
     return 0
 

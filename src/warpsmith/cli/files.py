@@ -10,19 +10,29 @@ from pathlib import Path
 
 from warpsmith.errors import FileError, UsageError, did_you_mean
 
-__all__ = ["example_names", "example_text", "read_text", "write_text"]
+__all__ = ["example_names", "example_text", "read_text", "standard_input", "write_bytes", "write_text"]
+
+_standard_input: list[str] = []
 
 
 def read_text(path: str) -> str:
     """The text of a file, or of standard input for `-`.  Raises FileError."""
     if path == "-":
-        return sys.stdin.read()
+        _standard_input.append(sys.stdin.read())
+        return _standard_input[-1]
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"can't read {path}: {error.strerror}", help=_nearby(path)) from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path} isn't text (byte {error.start} isn't UTF-8)") from error
+
+
+def standard_input() -> str:
+    """What this command has read from standard input, which can't be read again; then it is forgotten."""
+    text = "".join(_standard_input)
+    _standard_input.clear()
+    return text
 
 
 def _nearby(path: str) -> str | None:

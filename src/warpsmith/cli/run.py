@@ -120,7 +120,7 @@ def _save_repro(arguments: argparse.Namespace) -> None:
 
     words = without(arguments.words, "--save-repro", "--output", flags=("--json",))
     try:
-        save_repro(arguments.save_repro, words if arguments.no_cache else [*words, "--no-cache"])
+        save_repro(arguments.save_repro, words if arguments.no_cache else [words[0], "--no-cache", *words[1:]])
     except OSError as error:
         raise FileError(f"can't write {arguments.save_repro}: {error.strerror}") from error
 

@@ -51,10 +51,24 @@ def scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
     """The wrapped module and its plan; InvalidHlo for a module that means nothing."""
     verify_module(module)
     if target.is_gpu:
-        wrapped = split_reductions(wrap(module), target)
+        wrapped = split_reductions(wrap(module, takes=_Takes(target)), target)
     else:
         wrapped = wrap(module, host=_Lacking(target))
     return wrapped, plan(wrapped)
+
+
+class _Takes:
+    """Whether an emitter takes a fusion."""
+
+    def __init__(self, target: Device) -> None:
+        self.target = target
+
+    def __call__(self, fusion: HloInstruction) -> bool:
+        try:
+            choose(analyze(fusion.attr("calls", HloComputation), self.target, fusion.name))
+        except UnsupportedFusion:
+            return False
+        return True
 
 
 class _Lacking:
@@ -85,8 +99,8 @@ def compile(
     """Compile a module for `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
 
     Raises UnknownTarget, UnsupportedFusion (an op that no emitter takes), UnsupportedHlo (a host step that nothing
-    computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code for the CPU is looked up and
-    kept on disk (PTX never is); with `trace` the executable's `trace` holds the IR after each pass.
+    computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code for the CPU is looked up
+    and kept on disk (PTX never is); with `trace` the executable's `trace` holds the IR after each pass.
     """
     mode(numerics)
     chosen = device(target)
@@ -193,7 +207,7 @@ def _cpu_kernel(kernel: LoweredKernel, code: llvm_jit.LoadedCode) -> CpuKernel:
         # A complex number is two reals, and numpy aligns it as one of them.
         alignment = max(1, dtype.bits // (16 if dtype.is_complex else 8))
         if a.is_output:
-            alignment = cpu.output_alignment(a.shape.byte_size, alignment, kernel.llvm)
+            alignment = cpu.output_alignment(a.shape.byte_size, alignment, streams=kernel.streams)
         specs.append(ArgSpec(alignment, a.name))
     return CpuKernel(code, "main", kernel.emitted.workgroups, specs, table_bytes=kernel.table_bytes)
 
@@ -282,9 +296,9 @@ def stage_text(
     check_stage(stage, chosen)
     mode(numerics)
     if stage == "hlo":
-        return str(_scheduled(module, chosen)[0])
+        return str(scheduled(module, chosen)[0])
     if stage in _TEXTS:
-        fusions = _distinct(_scheduled(module, chosen)[1].kernel_fusions())
+        fusions = _distinct(scheduled(module, chosen)[1].kernel_fusions())
         keep = stage != "llvm"
         lowered = [lower_fusion(f, chosen, numerics=numerics, keep=keep, generic=generic) for f in fusions]
         return _joined(lowered, _TEXTS[stage])

@@ -17,6 +17,7 @@ from warpsmith.hlo.module import HloInstruction
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Operation
 from warpsmith.ir.dialects import func
+from warpsmith.passes.vectorize_cpu import STREAMS
 from warpsmith.targets import cpu, nvptx
 
 __all__ = ["LoweredKernel", "architecture", "lower_fusion"]
@@ -24,7 +25,9 @@ __all__ = ["LoweredKernel", "architecture", "lower_fusion"]
 
 @dataclass(slots=True)
 class LoweredKernel:
-    """One kernel after lowering: LLVM IR, and the facts that emission gave.  The IR in `emitted` is gone.
+    """One kernel after lowering: LLVM IR, and the facts that emission and passes gave.  The IR in `emitted` is gone.
+
+    `streams`: some outputs are written past the caches.
 
     `emitted_text`, `lowered_text` and `steps` (the IR after each pass) are there when they were asked to be kept.
     """
@@ -32,6 +35,7 @@ class LoweredKernel:
     emitted: EmittedKernel
     llvm: str
     table_bytes: tuple[int, ...]
+    streams: bool
     seconds: dict[str, float]
     pass_seconds: list[tuple[str, float]]
     emitted_text: str = ""
@@ -97,12 +101,14 @@ def _lowered(
         text = cpu.llvm_ir(module)
     total = perf_counter() - start
     tables = entry.attributes.get("warpsmith.tables")
+    streams = STREAMS in entry.attributes
     # An executable keeps the facts for as long as it lives, and needs no IR.
     module.regions.clear()
     return LoweredKernel(
         emitted=kernel,
         llvm=text,
         table_bytes=tables.values if isinstance(tables, at.DenseArrayAttr) else (),
+        streams=streams,
         seconds={"emit": emitted_seconds, "passes": total - emitted_seconds},
         pass_seconds=[(t.name, t.seconds) for t in timings],
         emitted_text=emitted_text,

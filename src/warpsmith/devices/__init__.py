@@ -4,6 +4,6 @@ In: a name (`sm_90`, `H100 SXM`, `cpu`...).  Out: `Device`, read from the device
 with its source); the `cpu` device describes the machine that runs this.  Bottom layer: imports nothing but errors.
 """
 
-from warpsmith.devices.device import Device, device, device_names
+from warpsmith.devices.device import Device, core_count, device, device_names
 
-__all__ = ["Device", "device", "device_names"]
+__all__ = ["Device", "core_count", "device", "device_names"]

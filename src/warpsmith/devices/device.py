@@ -147,15 +147,19 @@ def _load(name: str) -> Device:
     return Device(**row)
 
 
+def core_count() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @cache
 def _cpu() -> Device:
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Device(
         name="cpu",
         title="this machine's CPU",
         platform="cpu",
         compute_capability=(0, 0),
-        core_count=threads,
+        core_count=core_count(),
         threads_per_core=1,
         warp_size=1,
         threads_per_block=1,

@@ -12,7 +12,7 @@ from itertools import pairwise
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 
-__all__ = ["ReductionDimensions", "race_free", "real_reduction", "reduction_dimensions"]
+__all__ = ["ReductionDimensions", "oversized", "race_free", "real_reduction", "reduction_dimensions"]
 
 MAX_ROW_REDUCED = 1024 * 16
 MAX_ROW_MAJOR = 8
@@ -78,6 +78,14 @@ def _worth_it(dims: ReductionDimensions, warp: int) -> bool:
         or (reduced < 8 * warp and minor < 3)
     )
     return not too_small
+
+
+def oversized(hero: HloInstruction, warp: int) -> ReductionDimensions | None:
+    """The dimensions of a reduce that would get the reduction emitter, were it not too much for one block."""
+    if hero.opcode != "reduce" or 0 in hero.operands[0].array_shape.dims:
+        return None
+    dims = reduction_dimensions(hero)
+    return dims if dims is not None and _worth_it(dims, warp) and not race_free(dims, warp) else None
 
 
 def real_reduction(root: HloInstruction, hero: HloInstruction, warp: int) -> ReductionDimensions | str:

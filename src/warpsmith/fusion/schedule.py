@@ -342,7 +342,11 @@ def _own_peak(top: Plan, peaks: Mapping[int, int]) -> int:
             live -= top.buffers[top.storage[step.inputs[0]]].byte_size  # the output takes its memory
         inside = max((peaks[id(each)] for each in step.plans), default=0)
         if step.plans:
-            peak = max(peak, live + inside)  # the outputs are what the plans inside made
+            # The outputs are what the plans inside made; a round of a loop has the last round's beside it, unless
+            # what the loop began with made room for them.
+            began = [step.inputs[place] for place in step.carried]
+            inside += sum(top.buffers[name].byte_size for name in began if top.storage[name] not in step.frees)
+            peak = max(peak, live + inside)
             live += sum(top.buffers[name].byte_size for name in made)
         else:
             live += sum(top.buffers[name].byte_size for name in made)

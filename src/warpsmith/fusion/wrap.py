@@ -27,10 +27,15 @@ Lacking = Callable[[HloInstruction], Collection[str]]
 """The opcodes in a fusion's body for which no emitter takes it."""
 
 
-def wrap(module: HloModule, *, host: Lacking | None = None) -> HloModule:
+Takes = Callable[[HloInstruction], bool]
+"""Whether an emitter takes a fusion of one op that runs on the host otherwise."""
+
+
+def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None = None) -> HloModule:
     """The module with calls spliced in and plain ops wrapped; the module itself when there is nothing to do.
 
-    With `host`, which says what can't stay in a fusion, fusions lose what the host does better.
+    With `host`, which says what can't stay in a fusion, fusions lose what the host does better.  With `takes` scatters,
+    for which only some machines have an emitter, become kernels, too.
     """
     inlined = inline_calls(module)
     entry = inlined.entry
@@ -41,15 +46,22 @@ def wrap(module: HloModule, *, host: Lacking | None = None) -> HloModule:
             return split_out(at, old, apart) if apart else at.keep(old)
         if _is_free_reshape(old):
             return at.emit(HloInstruction(old.name, "bitcast", old.shape, at.operands(old), origin=old.origin))
-        if host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry)):
+        scatters = takes is not None and old.opcode == "scatter"
+        if not scatters and (
+            host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry))
+        ):
             return at.keep(old)
-        body, outside = _body(old, at.fresh(f"wrapped_{old.opcode}"))
+        body, outside = _body(old, at.fresh(f"wrapped_{old.opcode}"), with_constants=not scatters)
         at.bodies.append(body)
         attributes: dict[str, object] = {"kind": "kLoop", "calls": body}
         if old.metadata is not None:
             attributes["metadata"] = old.metadata
         operands = tuple(at.new[each] for each in outside)
-        return at.emit(HloInstruction(old.name, "fusion", old.shape, operands, frozen(attributes), origin=old.origin))
+        fusion = HloInstruction(old.name, "fusion", old.shape, operands, frozen(attributes), origin=old.origin)
+        if scatters and takes is not None and not takes(fusion):
+            at.bodies.pop()
+            return at.keep(old)
+        return at.emit(fusion)
 
     return rewritten(inlined, replace)
 
@@ -88,7 +100,9 @@ def _is_free_reshape(instruction: HloInstruction) -> bool:
     )
 
 
-def _body(instruction: HloInstruction, name: str) -> tuple[HloComputation, list[HloInstruction]]:
+def _body(
+    instruction: HloInstruction, name: str, *, with_constants: bool = True
+) -> tuple[HloComputation, list[HloInstruction]]:
     """The op in a computation of its own, and the caller's instructions that its parameters stand for."""
     builder = ComputationBuilder(name)
     inside: dict[HloInstruction, HloInstruction] = {}
@@ -97,7 +111,7 @@ def _body(instruction: HloInstruction, name: str) -> tuple[HloComputation, list[
         if operand in inside:
             continue
         literal = operand.literal
-        if literal is not None and not literal.is_tuple and literal.is_splat:
+        if with_constants and literal is not None and not literal.is_tuple and literal.is_splat:
             inside[operand] = builder.constant(literal, operand.name)
         else:
             inside[operand] = builder.parameter(len(outside), operand.shape, f"param_{len(outside)}")

@@ -77,11 +77,6 @@ class HloInstruction:
         return self.shape
 
     @property
-    def tuple_index(self) -> int | None:
-        """Which element a get-tuple-element takes."""
-        return self.attr("index", int) if self.opcode == "get-tuple-element" else None
-
-    @property
     def metadata(self) -> OpMetadata | None:
         found = self.attributes.get("metadata")
         return found if isinstance(found, OpMetadata) else None

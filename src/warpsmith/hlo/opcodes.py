@@ -46,10 +46,6 @@ class Opcode:
             return f"{self.least} to {self.most} operands"
         return f"{self.least} operand{'' if self.least == 1 else 's'}" if self.least else "no operands"
 
-    def allows(self, attribute: str) -> bool:
-        """Whether the op may carry `attribute`."""
-        return attribute in self.required or attribute in self.optional or attribute in COMMON_ATTRIBUTES
-
     @property
     def attribute_names(self) -> tuple[str, ...]:
         return (*self.required, *self.optional, *sorted(COMMON_ATTRIBUTES))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from warpsmith.dtypes import DType, Kind, by_name
+from warpsmith.dtypes import DType, by_name
 from warpsmith.errors import InvalidHlo
 
 __all__ = ["UNBOUNDED", "AnyShape", "Layout", "Shape", "SplitConfig", "TupleShape", "array", "same_type"]
@@ -120,10 +120,6 @@ class Shape:
         return False
 
     @property
-    def is_token(self) -> bool:
-        return self.dtype.kind is Kind.TOKEN
-
-    @property
     def is_array(self) -> bool:
         return self.dtype.is_array_element
 
@@ -167,11 +163,6 @@ class Shape:
     def with_dtype(self, dtype: DType) -> Shape:
         return Shape(dtype, self.dims, self.layout, self.dynamic, self.buffer)
 
-    def with_dims(self, dims: Sequence[int]) -> Shape:
-        """Other sizes; the layout and dynamic flags stay only where the rank does."""
-        keeps = len(dims) == len(self.dims)
-        return Shape(self.dtype, tuple(dims), self.layout if keeps else None, self.dynamic if keeps else ())
-
     def with_layout(self, layout: Layout | None) -> Shape:
         return Shape(self.dtype, self.dims, layout, self.dynamic, self.buffer)
 
@@ -211,10 +202,6 @@ class TupleShape:
     @property
     def is_tuple(self) -> bool:
         return True
-
-    @property
-    def is_token(self) -> bool:
-        return False
 
     @property
     def is_array(self) -> bool:

@@ -251,10 +251,6 @@ class Operation:
         self.unlink()
         _block_of(other).insert_before(other, self)
 
-    def move_after(self, other: Operation) -> None:
-        self.unlink()
-        _block_of(other).insert_after(other, self)
-
     def erase(self) -> None:
         """Remove the op and all in its regions; its results must have no users left."""
         for result in self.results:

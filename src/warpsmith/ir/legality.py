@@ -65,7 +65,7 @@ _SCALARS = frozenset({"arith", "math", "scf", "func", "builtin", "gpu", "xla_gpu
 _LOOPS = frozenset(
     {"xla_gpu.loop", "xla_gpu.predicated_insert", "xla_gpu.predicated_extract", "xla_gpu.shuffle_reduce"}
 )
-_CALLS = frozenset({"xla_gpu.pure_call", "xla_gpu.atomic_rmw", "xla_gpu.allocate_shared", "xla_gpu.sync_threads"})
+_CALLS = frozenset({"xla_gpu.pure_call", "xla_gpu.allocate_shared", "xla_gpu.sync_threads"})
 
 STAGES: dict[str, Stage] = {
     s.name: s

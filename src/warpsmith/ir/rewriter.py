@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from warpsmith.errors import PassFailed
 from warpsmith.ir.attributes import Attribute, IntegerAttr
 from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import UNKNOWN, Block, Location, Operation, Trait, Value, fuse_locations, row
+from warpsmith.ir.core import Block, Operation, Trait, Value, fuse_locations, row
 from warpsmith.ir.effects import is_removable
 from warpsmith.ir.folding import fold
 from warpsmith.ir.types import I1, INDEX, Type
@@ -98,12 +98,6 @@ class Rewriter:
     def builder(self, op: Operation) -> Builder:
         """A builder before `op` whose new ops are visited."""
         builder = Builder.before(op)
-        builder.created = _Inbox(self)
-        return builder
-
-    def builder_at(self, block: Block, anchor: Operation | None) -> Builder:
-        """A builder before `anchor` (or at the end of `block`) whose new ops are visited."""
-        builder = Builder(block, anchor, anchor.location if anchor is not None else _location(block))
         builder.created = _Inbox(self)
         return builder
 
@@ -318,11 +312,6 @@ class _Inbox(list[Operation]):
     def append(self, object: Operation) -> None:
         self._rewriter.did_change = True
         self._rewriter.push(object)
-
-
-def _location(block: Block) -> Location:
-    parent = block.parent_op
-    return parent.location if parent is not None else UNKNOWN
 
 
 def _is_constant(value: Value) -> bool:

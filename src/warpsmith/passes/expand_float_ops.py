@@ -213,8 +213,7 @@ class _Expansion:
         self.finish(op, b, self.rounded(b, wide, target))
 
     def _sticky(self, b: Builder, value: Value) -> Value:
-        """A 64-bit integer whose low 11 bits are gathered in the next, so that it is a double, rounded to odd of sorts.
-        """
+        """A 64-bit integer whose low 11 bits are gathered in the next: a double, rounded to odd of sorts."""
         type = value.type
         low = arith.constant(b, 0x7FF, type)
         rest = arith.binary(b, "andi", value, low)

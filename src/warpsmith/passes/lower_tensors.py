@@ -111,6 +111,8 @@ class _Lowering:
             body.args[1 + i].replace_by(op.operands[3 + i])
         self.block(body)
         for i in carried:
+            if body.terminator.operands[i] is not op.operands[3 + i]:
+                raise _two_buffers(op, "the loop yields another buffer than it began with")
             op.results[i].replace_by(op.operands[3 + i])
         self._drop_results(op, carried)
         drop = set(carried)
@@ -126,9 +128,12 @@ class _Lowering:
         carried = [i for i, r in enumerate(op.results) if isinstance(r.type, TensorType)]
         if not carried:
             return
-        terminator = op.body.terminator
+        yields = [block.terminator.operands for region in op.regions for block in region.blocks]
         for i in carried:
-            op.results[i].replace_by(terminator.operands[i])
+            buffers = {operands[i] for operands in yields}
+            if len(buffers) != 1:
+                raise _two_buffers(op, "the branches yield different buffers")
+            op.results[i].replace_by(buffers.pop())
         self._drop_results(op, carried)
         for region in op.regions:
             for block in region.blocks:
@@ -241,6 +246,13 @@ class _Lowering:
             raise PassFailed(
                 f"lower-tensors: the call of @{op.str_attr('callee')} returns a tensor", help="inline it first"
             )
+
+
+def _two_buffers(op: Operation, why: str) -> PassFailed:
+    return PassFailed(
+        f"lower-tensors: a result of {op.name} has no one buffer: {why}",
+        help="every tensor that a loop or a branch carries must be one destination, with inserts into it",
+    )
 
 
 def _drop_operands(op: Operation, dropped: set[int]) -> None:

@@ -27,7 +27,6 @@ __all__ = [
     "lookup",
     "parse_pipeline",
     "run_pipeline",
-    "run_repeatedly",
 ]
 
 Option = int | float | bool | str
@@ -219,10 +218,3 @@ def _calls(passes: str | Iterable[PassCall | str]) -> Sequence[PassCall]:
     for item in passes:
         calls.extend(parse_pipeline(item) if isinstance(item, str) else (item,))
     return calls
-
-
-def run_repeatedly(step: Callable[[], bool], limit: int = 1000) -> None:
-    """Call `step` until it changes nothing (False), at most `limit` times."""
-    for _ in range(limit):
-        if not step():
-            return

@@ -4,11 +4,12 @@
       ->  scf.for %i = 0 to %m step 16 { %x = vector.load ... : vector<16xf32> ; mulf ; vector.store }
           scf.if %m < %n { the same body once, with a mask of %n - %m lanes }
 
-A loop qualifies when every store in it is contiguous in its induction variable and every op has a lane form.  The
-number of lanes fills a register with the narrowest stored type.  A contiguous load is a vector load; a uniform one is
-loaded once and broadcast; one that runs backwards, or skips
-up to three elements, is vector loads and shuffles; any other is a gather.  A branch on a varying condition runs both sides under masks.  Loops
-inside with uniform bounds run once for all lanes.  There is no scalar tail.
+A loop qualifies when every store in it is contiguous in its induction variable, every op has a lane form, and no
+iteration reads or writes what another one writes (lane_dependence).  The number of lanes fills a register with the
+narrowest stored type.  A contiguous load is a vector load; a uniform one is loaded once and broadcast; one that runs
+backwards, or skips up to three elements, is vector loads and shuffles; any other is a gather.  A branch on a varying
+condition runs both sides under masks, in which a division divides by 1 where its lane is not active.  Loops inside with
+uniform bounds run once for all lanes.  There is no scalar tail.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from warpsmith.ir.dialects import vector as vec
 from warpsmith.ir.effects import is_pure, is_speculatable
 from warpsmith.ir.types import I1, INDEX, MemRefType, Type, VectorType, bit_width, element_type, integer, vector
 from warpsmith.passes.affine_lanes import Lanes, known_multiple
+from warpsmith.passes.lane_dependence import iterations_are_independent
 
 NAME = "vectorize-cpu"
 CONTRACT = "bit-exact"
@@ -35,6 +37,9 @@ _MATH_OPS = 16  # ops that a function of `math` stands for
 _NARROWEST_BITS = 8
 _MAX_STRIDE = 4  # loads of neighbours and a choice among them, up to here; a gather beyond
 
+STREAMS = "warpsmith.streams"
+"""The attribute of a function in which a store is nontemporal: its caller must align the large outputs."""
+
 LEAST_STREAMED = 1 << 20
 """Buffers of fewer bytes are never written past the caches; those of more must then be aligned to whole lines."""
 
@@ -44,8 +49,8 @@ def run(
 ) -> None:
     """Vectorise all functions.
 
-    `nontemporal` marks full-line stores to buffers of at least `stream_from` bytes; the caller promises that those are
-    aligned to 64 bytes.
+    `nontemporal` marks full-line stores to buffers of at least `stream_from` bytes, and the function (STREAMS); the
+    caller promises that those are aligned to 64 bytes.
     """
     streaming = (vector_bits if nontemporal else 0, stream_from)
     for function in func.functions(module):
@@ -54,11 +59,11 @@ def run(
             if op.name == "scf.for" and op.operands and arith.constant_int(op.operands[2]) == 1:
                 lanes = Lanes(op)
                 if _qualifies(op, lanes):
-                    _Vectorizer(op, lanes, _lane_count(op, vector_bits), *streaming).run()
+                    _Vectorizer(function, op, lanes, _lane_count(op, vector_bits), *streaming).run()
 
 
 def _qualifies(loop: Operation, lanes: Lanes) -> bool:
-    """No iter args, at least one store, all of them contiguous, and every op inside has a lane form."""
+    """No iter args, stores that are all contiguous, a lane form for every op, and no iteration that needs another."""
     if loop.results:
         return False
     stores = 0
@@ -77,7 +82,7 @@ def _qualifies(loop: Operation, lanes: Lanes) -> bool:
                 return False
         elif op.name not in _FORMS and not op.row.has(Trait.ELEMENTWISE) and not op.row.has(Trait.CONSTANT):
             return False
-    return stores > 0
+    return stores > 0 and iterations_are_independent(loop, lanes)
 
 
 def _lane_count(loop: Operation, vector_bits: int) -> int:
@@ -109,7 +114,10 @@ class _Scope:
 class _Vectorizer:
     """One loop's rewrite."""
 
-    def __init__(self, loop: Operation, lanes: Lanes, count: int, nontemporal_bits: int, stream_from: int) -> None:
+    def __init__(
+        self, function: Operation, loop: Operation, lanes: Lanes, count: int, nontemporal_bits: int, stream_from: int
+    ) -> None:
+        self.function = function
         self.loop = loop
         self.lanes = lanes
         self.count = count
@@ -190,23 +198,38 @@ class _Vectorizer:
                 self.elementwise(b, op)
 
     def elementwise(self, b: Builder, op: Operation) -> None:
+        # A division: where no lane is active it must divide by something.
+        mask = None if is_speculatable(op) else self.mask
         if all(self.lanes[r] is not None for r in op.results):
-            self.copy(b, op)
+            clone = self.copy(b, op)
+            if mask is not None and not self.tail:
+                at_clone = Builder.before(clone)
+                clone.set_operand(1, _or_one(at_clone, self.some_lane(at_clone), clone.operands[1]))
             return
         operands = [self.as_vector(b, v) for v in op.operands]
+        if mask is not None:
+            operands[1] = _or_one(b, mask, operands[1])
         attributes = {k: v for k, v in op.attributes.items() if k != "xla.range"}
         new = b.create(op.name, operands, [self.lanes_of(r.type) for r in op.results], attributes)
         for old, result in zip(op.results, new.results, strict=True):
             result.name = old.name
             self.scope.vector[old] = result
 
-    def copy(self, b: Builder, op: Operation) -> None:
+    def copy(self, b: Builder, op: Operation) -> Operation:
         """The op once, for all lanes (or for lane 0 of linear values)."""
         clone = op.clone({v: self.scalar(v) for v in op.operands})
         if any(self.lanes[r] for r in op.results):
             clone.attributes.pop("xla.range", None)
         b.insert(clone)
         self.scope.scalar.update(zip(op.results, clone.results, strict=True))
+        return clone
+
+    def some_lane(self, b: Builder) -> Value:
+        """Whether the mask has a lane."""
+        assert self.mask is not None
+        bits = integer(self.count)
+        packed = b.op1("vector.bitcast", (self.mask,), vector((1,), bits))
+        return arith.cmpi(b, "ne", vec.extract(b, packed, 0), arith.constant(b, 0, bits))
 
     def load(self, b: Builder, op: Operation) -> None:
         base, index = op.operands
@@ -239,10 +262,7 @@ class _Vectorizer:
         if self.mask is None or self.tail or inside:
             self.copy(b, op)
             return
-        bits = integer(self.count)
-        packed = b.op1("vector.bitcast", (self.mask,), vector((1,), bits))
-        some = arith.cmpi(b, "ne", vec.extract(b, packed, 0), arith.constant(b, 0, bits))
-        branch = scf.if_(b, some, [op.result.type], with_else=True)
+        branch = scf.if_(b, self.some_lane(b), [op.result.type], with_else=True)
         then, otherwise = (Builder.at_end(region.blocks[0], op.location) for region in branch.regions)
         loaded = then.insert(op.clone({v: self.scalar(v) for v in op.operands}))
         scf.yield_(then, loaded.results)
@@ -289,6 +309,7 @@ class _Vectorizer:
             return
         attributes: dict[str, at.Attribute] = {}
         if self._fills_lines(stored.type, base, index):
+            self.function.attributes[STREAMS] = at.UNIT
             attributes = {
                 "nontemporal": at.boolean(True),
                 "alignment": at.integer_attr(self.nontemporal_bits // 8, at.I64),
@@ -387,6 +408,10 @@ class _Vectorizer:
     def bind(self, op: Operation, new: Operation) -> None:
         for old, result in zip(op.results, new.results, strict=True):
             (self.scope.scalar if self.lanes.is_uniform(old) else self.scope.vector)[old] = result
+
+
+def _or_one(b: Builder, condition: Value, divisor: Value) -> Value:
+    return arith.select(b, condition, divisor, arith.constant(b, 1, divisor.type))
 
 
 def _constant_extent(loop: Operation) -> int | None:

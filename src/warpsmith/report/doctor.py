@@ -6,7 +6,6 @@ missing or broken is a row with the way to get it, never an error.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib.metadata
 import os
@@ -17,15 +16,14 @@ import struct
 import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from warpsmith import __version__
 from warpsmith.errors import RuntimeFailure, ToolFailed, ToolMissing, WarpsmithError
 from warpsmith.runtime.cache import cache_key, default_cache
 from warpsmith.runtime.pool import thread_count
-from warpsmith.targets import llvm_jit, nvptx_codegen, ptxas
+from warpsmith.targets import cuda_files, libdevice, llvm_jit, nvptx_codegen, ptxas
+from warpsmith.version import __version__
 
 __all__ = ["Check", "Diagnosis", "Store", "diagnose"]
 
@@ -174,28 +172,15 @@ def _ptxas() -> str:
     return f"{major}.{minor}, {path}"
 
 
-_WHEELS = "pip install 'warpsmith[cuda]', or set CUDA_HOME to a CUDA toolkit"
-
-
-def _beside_ptxas(relative: str) -> Path | None:
-    """A file of the CUDA toolkit, or of the wheels, that holds ptxas; else of CUDA_HOME."""
-    roots = [Path(root) for variable in ("CUDA_HOME", "CUDA_PATH") if (root := os.environ.get(variable))]
-    with contextlib.suppress(ToolMissing):
-        roots.insert(0, ptxas.find_ptxas().resolve().parent.parent)
-    return next((root / relative for root in roots if (root / relative).is_file()), None)
-
-
 def _nvdisasm() -> str:
-    path = _beside_ptxas("bin/nvdisasm") or shutil.which("nvdisasm")
-    if path is None:
-        raise ToolMissing("not found", help=_WHEELS)
+    path = ptxas.find_nvdisasm()
     return f"{_version_of(str(path), r'release ([0-9.]+)')}, {path}"
 
 
 def _libdevice() -> str:
-    path = _beside_ptxas("nvvm/libdevice/libdevice.10.bc")
+    path = libdevice.find_libdevice()
     if path is None:
-        raise ToolMissing("not found", help=_WHEELS)
+        raise ToolMissing("no libdevice.10.bc here", help=cuda_files.HELP)
     if not path.read_bytes().startswith(b"BC\xc0\xde"):
         raise ToolFailed(f"{path} isn't LLVM bitcode", help="install it anew")
     return str(path)

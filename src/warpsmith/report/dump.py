@@ -28,10 +28,13 @@ def dump_module(
     numerics: str = "strict",
     pass_re: str | None = None,
     generic: bool = False,
+    cache: bool = True,
 ) -> list[str]:
     """Write all stages of all kernels of `module` under `directory`; the names of the files.
 
-    `pass_re` limits the files to passes whose name it matches; XLA's `fusion-emitter` means all of them.
+    A pass that changed nothing has its file too; the index says so.  The IR is written before LLVM sees it, so that it
+    can be read when LLVM refuses it.  `pass_re` limits the files to passes whose name it matches; XLA's
+    `fusion-emitter` means all of them.
     """
     keep = _filter(pass_re)
     files: dict[str, str] = {f"{_safe(module.name)}.hlo": str(module)}
@@ -46,12 +49,12 @@ def dump_module(
             index.append(f"{file}: {_change(previous, text)}")
             files[file] = previous = text
         files[f"{stem}.ll"] = kernel.llvm
-    exe = compile(module, target, numerics=numerics)
-    last = "ptx" if device(target).is_gpu else "asm"
-    files[f"{_safe(module.name)}.{'ptx' if last == 'ptx' else 's'}"] = exe.artifact(last)
     files["index.txt"] = "\n".join(index) + "\n"
     _write(Path(directory), files)
-    return list(files)
+    stage, ending = ("ptx", "ptx") if device(target).is_gpu else ("asm", "s")
+    code = {f"{_safe(module.name)}.{ending}": compile(module, target, numerics=numerics, cache=cache).artifact(stage)}
+    _write(Path(directory), code)
+    return [*files, *code]
 
 
 def _filter(pass_re: str | None) -> Callable[[str], bool]:

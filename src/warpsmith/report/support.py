@@ -16,7 +16,7 @@ import numpy as np
 
 from warpsmith.compiler import compile
 from warpsmith.dtypes import BY_NAME, DType, Kind, pack, unpack
-from warpsmith.errors import InternalError, WarpsmithError
+from warpsmith.errors import InternalError, InvalidHlo, WarpsmithError
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.opcodes import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
@@ -122,7 +122,9 @@ def _convert(target: DType) -> Callable[[DType], str]:
 
 
 def _bitcast_convert(dtype: DType) -> str:
-    """To the integers of the same width; those to the floats of it, if there are any."""
+    """To the integers of the same width; those to the floats of it, if there are any.  Complex numbers stay so."""
+    if dtype.is_complex:
+        return _body([f"{dtype}[{LENGTH}]"], (), f"{dtype}[{LENGTH}] bitcast-convert(p0)")
     same = [row for row in _DTYPES if row.bits == dtype.bits and row.kind is not Kind.PRED and row is not dtype]
     target = next((row for row in same if row.is_integer != dtype.is_integer), same[0] if same else dtype)
     return _body([f"{dtype}[{LENGTH}]"], (), f"{target}[{LENGTH}] bitcast-convert(p0)")
@@ -155,7 +157,7 @@ def _constant(dtype: DType) -> str:
     elif dtype.kind is Kind.PRED:
         values = "{true, false, true}"
     else:
-        values = "{1, 0, 1}"
+        values = "{1, 2, 1}" if dtype.name == "f8e8m0fnu" else "{1, 0, 1}"  # a type of scales has no zero
     shape = f"{dtype}[3]"
     return _body([shape], [f"k = {shape} constant({values})"], "pred[3] compare(p0, k), direction=EQ")
 
@@ -310,6 +312,8 @@ def _compiled(case: SupportCase, targets: Sequence[str]) -> _Compiled:
             executables[target] = compile(module, target, cache=False)
         except InternalError:
             raise
+        except InvalidHlo as error:
+            return _Compiled(Support(case.opcode, case.dtype, absent=error.cause))
         except WarpsmithError as error:
             refused[target] = error.cause
     return _Compiled(Support(case.opcode, case.dtype, refused=refused), module, executables)

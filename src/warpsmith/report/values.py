@@ -24,9 +24,9 @@ __all__ = ["summary", "trace_values"]
 
 
 def trace_values(module: HloModule, *arrays: Any, step_limit: int = STEP_LIMIT) -> Iterator[str]:
-    """A line for each value as the reference interpreter makes it; in a loop each time round.
+    """A line for each value that the reference interpreter makes; in a loop each time round.
 
-    Raises what `evaluate` raises, after the lines of what came before.
+    The lines come when evaluation has ended.  Raises what `evaluate` raises, after the lines of what came before.
     """
     lines: list[str] = []
     supply = iter(arrays)

@@ -1,11 +1,11 @@
 """The cache of compiled code on disk: a key in, the bytes that were stored under it out, or nothing.
 
-An entry is a file named by the SHA-256 of everything that the bytes depend on: our version, LLVM's, the CPU's name
-and features (or the GPU's architecture), and the text.  It holds a magic word, the SHA-256 of the payload, and the
-payload; anything else found there is ignored and replaced.  A writer makes a temporary file in the same directory and
-renames it, so that a reader, another writer, or a kill at any time never leaves half an entry.  The directory is the
-user's own (mode 0700): one that others may write to isn't used, since code from it is executed.  When it grows past
-its size limit the entries that were unused longest go.
+An entry is a file named by the SHA-256 of everything that the bytes depend on: our version, LLVM's, the CPU's name and
+features, and the text.  Only object code for CPUs is kept: PTX takes LLVM some 10 ms a kernel.  It holds a magic word,
+the SHA-256 of the payload, and the payload; anything else found there is ignored and replaced.  A writer makes a
+temporary file in the same directory and renames it, so that a reader, another writer, or a kill at any time never
+leaves half an entry.  The directory is the user's own (mode 0700): one that others may write to isn't used, since code
+from it is executed.  When it grows past its size limit the entries that were unused longest go.
 
 `WARPSMITH_CACHE_DIR` names the directory (empty: no cache); the default is `warpsmith` under `XDG_CACHE_HOME` or
 `~/.cache`.  `WARPSMITH_CACHE_BYTES` is the limit.
@@ -25,6 +25,7 @@ from pathlib import Path
 
 from warpsmith.errors import UsageError
 from warpsmith.targets import llvm_jit
+from warpsmith.version import __version__
 
 __all__ = ["Cache", "cache_key", "default_cache"]
 
@@ -38,14 +39,13 @@ _SUFFIX = ".bin"
 
 @functools.cache
 def _our_version() -> str:
-    """What tells this code from any other version of it: the newest change, the size and the number of its files."""
-    states = [path.stat() for path in Path(__file__).resolve().parents[1].rglob("*.py")]
-    newest = max((state.st_mtime_ns for state in states), default=0)
-    return f"{newest}.{sum(state.st_size for state in states)}.{len(states)}"
+    """What decides which bytes come of a text: the code that drives LLVM.  All that comes before it is in the text."""
+    driver = Path(llvm_jit.__file__).read_bytes()
+    return f"{__version__}.{hashlib.sha256(driver).hexdigest()}"
 
 
 def cache_key(kind: str, text: str, device: str | None = None) -> str:
-    """The key of code of a `kind` ("object", "ptx", "cubin"...) made from `text` for `device` (default: this CPU)."""
+    """The key of what `kind` ("object", "object2"...) names, made from `text` for `device` (default: this CPU)."""
     if device is None:
         triple, cpu, features, _ = llvm_jit.host_target()
         device = f"{triple} {cpu} {features}"

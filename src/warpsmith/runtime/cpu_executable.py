@@ -14,6 +14,7 @@ free.
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from warpsmith.runtime.buffers import pointer
 from warpsmith.runtime.cache import Cache, cache_key, default_cache
 from warpsmith.targets import llvm_isolate, llvm_jit
 
-__all__ = ["ArgSpec", "CpuKernel", "KernelLoader", "launch_kernels", "load_kernels"]
+__all__ = ["ArgSpec", "CpuKernel", "KernelLoader", "load_kernels"]
 
 _PIECES_PER_THREAD = 4
 _TABLE_ALIGNMENT = 64
@@ -99,6 +100,21 @@ def _load_cached(store: Cache, key: str) -> llvm_jit.LoadedCode | None:
         return None
 
 
+class _Fill:
+    """The lock under which tables are filled; a forked child gets one of its own, since a lost thread may hold it."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.lock = threading.Lock()
+
+
+_fill = _Fill()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fill.renew)
+
+
 class CpuKernel:
     """One kernel, ready to run.  Immutable after construction, so any number of threads may launch it."""
 
@@ -106,7 +122,6 @@ class CpuKernel:
         "_checks",
         "_function",
         "_grain",
-        "_lock",
         "_pack",
         "_table_bytes",
         "_tables",
@@ -143,7 +158,6 @@ class CpuKernel:
         )
         self._tables: list[np.ndarray[tuple[int], np.dtype[np.uint8]]] | None = None
         self._table_bytes = tuple(table_bytes)
-        self._lock = threading.Lock()
 
     def launch(self, pointers: Sequence[int]) -> None:
         """Run the whole kernel; back when it is done.
@@ -153,7 +167,7 @@ class CpuKernel:
         pool.launch(*self.prepared(pointers))
 
     def prepared(self, pointers: Sequence[int]) -> pool.Launch:
-        """The launch as data, for `pool.launch_list`.  The tables are filled here, when they haven't been."""
+        """The launch as data, for `pool.launch`.  The tables are filled here, when they haven't been."""
         for index, mask, name in self._checks:
             if pointers[index] & mask:
                 raise RuntimeFailure(
@@ -168,7 +182,7 @@ class CpuKernel:
         return self._function, self._pack(*pointers, *map(pointer, tables)), self.workgroups, self._grain
 
     def _filled_tables(self) -> list[np.ndarray[tuple[int], np.dtype[np.uint8]]]:
-        with self._lock:
+        with _fill.lock:
             if self._tables is None:
                 tables = [_aligned(size) for size in self._table_bytes]
                 addresses = struct.pack(f"={len(tables)}Q", *map(pointer, tables))
@@ -181,8 +195,3 @@ def _aligned(size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     room = np.empty(size + _TABLE_ALIGNMENT, np.uint8)
     start = -pointer(room) % _TABLE_ALIGNMENT
     return room[start : start + size]
-
-
-def launch_kernels(steps: Sequence[tuple[CpuKernel, Sequence[int]]]) -> None:
-    """Run kernels in order, each over all cores, with one call into native code for all of them."""
-    pool.launch_list([kernel.prepared(pointers) for kernel, pointers in steps])

@@ -78,9 +78,11 @@ class Executable:
         module's header says so of); what they hold afterwards is open.  Raises ArgumentMismatch when count, shape or
         dtype is wrong, or an `out` array can't take its result.
         """
-        if len(arrays) != len(self._parameters):
-            raise ArgumentMismatch(f"this module takes {len(self._parameters)} arrays, not {len(arrays)}")
-        inputs = list(map(_Parameter.admit, self._parameters, arrays))
+        inputs = self._admitted(arrays)
+        if donate and donate is not True:
+            for i in donate:
+                if not 0 <= i < len(inputs):
+                    raise ArgumentMismatch(f"argument {i} can't be donated: there are {len(inputs)}")
         only = self._only
         if out is None:
             if only is not None:
@@ -96,14 +98,14 @@ class Executable:
         return targets
 
     def timed(self, *arrays: Any) -> tuple[list[Array], float, float]:
-        """Results, seconds in kernels, seconds in host steps."""
+        """Results, seconds in kernels, seconds in host steps.  Raises ArgumentMismatch as a call does."""
         results, clock = self.profiled(*arrays)
         return results, clock.kernel_seconds, clock.host_seconds
 
     def profiled(self, *arrays: Any) -> tuple[list[Array], Clock]:
-        """Results; seconds in kernels and host steps, and how many ran."""
+        """Results; seconds in kernels and host steps, and how many ran.  Raises ArgumentMismatch as a call does."""
         clock = Clock()
-        inputs = [p.admit(a) for p, a in zip(self._parameters, arrays, strict=True)]
+        inputs = self._admitted(arrays)
         return self._run(inputs, [False] * len(inputs), clock), clock
 
     @property
@@ -111,12 +113,14 @@ class Executable:
         """Bytes of each kernel's inputs and outputs, each counted once."""
         return sum(k.bytes for k in self.kernels)
 
+    def _admitted(self, arrays: Sequence[Any]) -> list[Array]:
+        if len(arrays) != len(self._parameters):
+            raise ArgumentMismatch(f"this module takes {len(self._parameters)} arrays, not {len(arrays)}")
+        return list(map(_Parameter.admit, self._parameters, arrays))
+
     def _given(self, inputs: Sequence[Array], donate: Sequence[int] | bool) -> list[bool]:
         """Which inputs the run may write to."""
         named = self.plan.donors if donate is True else donate or ()
-        for i in named:
-            if not 0 <= i < len(inputs):
-                raise ArgumentMismatch(f"argument {i} can't be donated: there are {len(inputs)}")
         if not named:
             return [False] * len(inputs)
         given = [i in named and array.flags.writeable for i, array in enumerate(inputs)]

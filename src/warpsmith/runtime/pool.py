@@ -15,18 +15,17 @@ import ctypes
 import functools
 import mmap
 import os
-import struct
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from warpsmith.devices import core_count
 from warpsmith.errors import RuntimeFailure, UsageError
 from warpsmith.runtime.cache import default_cache
 from warpsmith.runtime.pool_code import STATE_BYTES, pool_ir
 from warpsmith.targets import llvm_jit
 
-__all__ = ["Launch", "Pool", "launch", "launch_list", "the_pool", "thread_count"]
+__all__ = ["Launch", "Pool", "launch", "the_pool", "thread_count"]
 
 Launch = tuple[int, bytes, int, int]
 """A kernel to run: its address, the packed pointers of its arguments, its workgroups, the workgroups of a piece."""
@@ -39,9 +38,7 @@ def thread_count() -> int:
         if not asked.isdecimal() or int(asked) < 1:
             raise UsageError(f"WARPSMITH_THREADS is '{asked}', which isn't a positive number")
         return int(asked)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return core_count()
 
 
 class Pool(Protocol):
@@ -51,10 +48,6 @@ class Pool(Protocol):
 
     def launch(self, function: int, argv: bytes, total: int, grain: int) -> None:
         """Run `function(argv, b, e)` on pieces of [0, total) of at most `grain` workgroups; back when all have run."""
-        ...
-
-    def launch_list(self, launches: Sequence[Launch]) -> None:
-        """Run kernels one after another, each over all threads."""
         ...
 
     def close(self) -> None:
@@ -86,22 +79,12 @@ class NativePool:
         self._keep = ctypes.c_char.from_buffer(self._page)
         self._state: int | None = ctypes.addressof(self._keep)
         self._launch = _native("pool_launch", None, _POINTER, _POINTER, _POINTER, _I64, _I64)
-        self._launch_list = _native("pool_launch_list", None, _POINTER, _POINTER, _I64)
         _native("pool_init", None, _POINTER)(self._state)
         started: int = _native("pool_start", _I64, _POINTER, _I64)(self._state, threads - 1)
         self.threads = started + 1
 
     def launch(self, function: int, argv: bytes, total: int, grain: int) -> None:
         self._launch(self._state, function, argv, total, grain)
-
-    def launch_list(self, launches: Sequence[Launch]) -> None:
-        arrays = [ctypes.c_char_p(argv) for _, argv, _, _ in launches]
-        addresses = [ctypes.cast(array, _POINTER).value for array in arrays]
-        rows = b"".join(
-            struct.pack("<4q", function, address, total, grain)
-            for (function, _, total, grain), address in zip(launches, addresses, strict=True)
-        )
-        self._launch_list(self._state, rows, len(launches))
 
     def close(self) -> None:
         if self._state is not None:
@@ -131,10 +114,6 @@ class PythonPool:
         bounds = [(begin, min(begin + grain, total)) for begin in range(0, total, grain)]
         for future in [self._executor.submit(kernel, argv, begin, end) for begin, end in bounds]:
             future.result()
-
-    def launch_list(self, launches: Sequence[Launch]) -> None:
-        for function, argv, total, grain in launches:
-            self.launch(function, argv, total, grain)
 
     def close(self) -> None:
         self._executor.shutdown()
@@ -174,8 +153,3 @@ def the_pool() -> Pool:
 def launch(function: int, argv: bytes, total: int, grain: int) -> None:
     """Run one kernel on the process's pool (`Pool.launch`)."""
     the_pool().launch(function, argv, total, grain)
-
-
-def launch_list(launches: Sequence[Launch]) -> None:
-    """Run kernels in order on the process's pool."""
-    the_pool().launch_list(launches)

@@ -7,7 +7,6 @@ own locks.  The functions, all of the C calling convention:
     pool_start(state, n) -> i64              start n detached workers; how many did start
     pool_stop(state)                         tell the workers to leave
     pool_launch(state, fn, argv, total, grain)   run fn(argv, b, e) over [0, total), `grain` workgroups at a time
-    pool_launch_list(state, rows, n)         the same for n rows of {fn, argv, total, grain}, one after another
 
 One job runs at a time.  `pool_launch` takes the pool with a compare-and-exchange; a caller that finds it taken
 (another Python thread is in it), or whose job is one grain, or whose `state` is null, runs its job alone: no caller
@@ -326,32 +325,6 @@ define void @pool_launch(ptr %s, ptr %fn, ptr %argv, i64 %total, i64 %grain) {{
   {save}
   {set}
   call void @launch(ptr %s, ptr %fn, ptr %argv, i64 %total, i64 %grain)
-  {restore}
-  ret void
-}}
-
-define void @pool_launch_list(ptr %s, ptr %rows, i64 %n) {{
-entry:
-  {save}
-  {set}
-  br label %test
-test:
-  %i = phi i64 [0, %entry], [%i1, %body]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %exit
-body:
-  %row = getelementptr [4 x i64], ptr %rows, i64 %i
-  %argv.p = getelementptr i8, ptr %row, i64 8
-  %total.p = getelementptr i8, ptr %row, i64 16
-  %grain.p = getelementptr i8, ptr %row, i64 24
-  %fn = load ptr, ptr %row
-  %argv = load ptr, ptr %argv.p
-  %total = load i64, ptr %total.p
-  %grain = load i64, ptr %grain.p
-  call void @launch(ptr %s, ptr %fn, ptr %argv, i64 %total, i64 %grain)
-  %i1 = add i64 %i, 1
-  br label %test
-exit:
   {restore}
   ret void
 }}

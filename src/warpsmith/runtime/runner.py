@@ -118,13 +118,15 @@ class Runner:
 
     __slots__ = ("_actions", "_initial", "_single", "plan")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, made: dict[int, Runner] | None = None) -> None:
+        """`made` holds the runners of plans that other steps run too."""
         self.plan = plan
+        known: dict[int, Runner] = {} if made is None else made
         self._initial: list[Array | None] = [plan.constants.get(b) for b in range(len(plan.buffers))]
         storages = [plan.storage[b] for b in plan.outputs]
         self._single = [storages.count(s) == 1 for s in storages]
         self._actions: list[tuple[Action, bool | None, tuple[int, ...]]] = [
-            (_action(plan, step), _is_kernel(step), step.frees) for step in plan.steps
+            (_action(plan, step, known), _is_kernel(step), step.frees) for step in plan.steps
         ]
 
     def run(
@@ -171,7 +173,14 @@ def _is_kernel(step: AnyStep) -> bool | None:
     return False if isinstance(step, HostStep | UpdateStep | CopyStep) else None
 
 
-def _action(plan: Plan, step: AnyStep) -> Action:
+def _runner(plan: Plan, made: dict[int, Runner]) -> Runner:
+    found = made.get(id(plan))
+    if found is None:
+        found = made[id(plan)] = Runner(plan, made)
+    return found
+
+
+def _action(plan: Plan, step: AnyStep, made: dict[int, Runner]) -> Action:
     match step:
         case KernelStep():
             return _kernel(plan, step)
@@ -182,11 +191,11 @@ def _action(plan: Plan, step: AnyStep) -> Action:
         case CopyStep():
             return _copy(plan, step)
         case WhileStep():
-            return _while(step)
+            return _while(step, made)
         case BranchStep():
-            return _branch(plan, step)
+            return _branch(plan, step, made)
         case RunStep():
-            return _run(step)
+            return _run(step, made)
 
 
 def _kernel(plan: Plan, step: KernelStep) -> Action:
@@ -221,11 +230,25 @@ def _address(array: Array | None) -> int:
     return pointer(array)
 
 
+def _reader(plan: Plan, buffer: int) -> Callable[[_Frame], Array]:
+    """What gives a buffer's array in HLO's dims; the usual case, a buffer of its own in row-major order, quickly."""
+    if plan.storage[buffer] != buffer or not plan.buffers[buffer].is_row_major:
+        return lambda frame: frame.logical(buffer)
+
+    def read(frame: _Frame) -> Array:
+        array = frame.memory[buffer]
+        assert array is not None, "a buffer is read after its last use"
+        return array
+
+    return read
+
+
 def _host(plan: Plan, step: HostStep) -> Action:
     specs = [plan.buffers[b] for b in step.outputs]
+    readers = [_reader(plan, b) for b in step.inputs]
 
     def run(frame: _Frame) -> None:
-        produced = step.function([frame.logical(b) for b in step.inputs])
+        produced = step.function([read(frame) for read in readers])
         arrays = [spec.physical(array) for spec, array in zip(specs, produced, strict=True)]
         for i, (b, array) in enumerate(zip(step.outputs, arrays, strict=True)):
             # A constant's array is read-only; an op may give one array twice.
@@ -242,18 +265,20 @@ def _update(plan: Plan, step: UpdateStep) -> Action:
     (output,) = step.outputs
     storage = plan.storage[target]
     free = storage in step.frees and all(plan.storage[b] != storage for b in others)
-    spec = plan.buffers[output]
+    given, made = plan.buffers[target], plan.buffers[output]
+    same_layout = given.minor_to_major == made.minor_to_major
+    readers = [_reader(plan, b) for b in others]
+    repacked = plan.is_repacked(target)
 
     def run(frame: _Frame) -> None:
         array = frame.physical(target)
-        if not (free and frame.owned[storage]) and not plan.is_repacked(target):
+        if not (free and frame.owned[storage]) and not repacked:
             copied = default_pool().empty(array.shape, array.dtype)
             np.copyto(copied, array)
             array = copied
-        # The output may have other dims order in memory than the input.
-        whole = plan.buffers[target].logical(array)
-        step.function([whole, *(frame.logical(b) for b in others)])
-        frame.put(output, spec.physical(whole), True)
+        whole = given.logical(array)
+        step.function([whole, *[read(frame) for read in readers]])
+        frame.put(output, array if same_layout else made.physical(whole), True)
 
     return run
 
@@ -270,8 +295,8 @@ def _copy(plan: Plan, step: CopyStep) -> Action:
     return run
 
 
-def _while(step: WhileStep) -> Action:
-    condition, body = Runner(step.condition), Runner(step.body)
+def _while(step: WhileStep, made: dict[int, Runner]) -> Action:
+    condition, body = _runner(step.condition, made), _runner(step.body, made)
     nothing_given = [False] * len(step.inputs)
 
     def run(frame: _Frame) -> None:
@@ -298,8 +323,8 @@ def _while(step: WhileStep) -> Action:
     return run
 
 
-def _branch(plan: Plan, step: BranchStep) -> Action:
-    runners = [Runner(each) for each in step.branches]
+def _branch(plan: Plan, step: BranchStep, made: dict[int, Runner]) -> Action:
+    runners = [_runner(each, made) for each in step.branches]
     selector, *inputs = step.inputs
     by_pred = plan.buffers[selector].dtype.kind is Kind.PRED
     starts = [0]
@@ -320,8 +345,8 @@ def _branch(plan: Plan, step: BranchStep) -> Action:
     return run
 
 
-def _run(step: RunStep) -> Action:
-    runner = Runner(step.plan)
+def _run(step: RunStep, made: dict[int, Runner]) -> Action:
+    runner = _runner(step.plan, made)
 
     def run(frame: _Frame) -> None:
         arrays, given = frame.take(step.inputs, step.frees)

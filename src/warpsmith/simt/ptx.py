@@ -19,11 +19,12 @@ import numpy as np
 from warpsmith.dtypes import DType, from_numpy
 from warpsmith.errors import SimulationError, did_you_mean
 from warpsmith.simt.ptx_decode import decode
-from warpsmith.simt.ptx_machine import Batch, Code, Counts, Frame, Launch, run, uniform_params
+from warpsmith.simt.ptx_machine import Batch, Code, Counts, Frame, Launch, run
 from warpsmith.simt.ptx_memory import Memory, padded
 from warpsmith.simt.ptx_module import Function, PtxModule, Symbol, Variable
 from warpsmith.simt.ptx_parser import parse_ptx
 from warpsmith.simt.ptx_round import Array
+from warpsmith.simt.ptx_watch import Traffic, Watch
 
 __all__ = ["PtxStats", "run_ptx", "simulate_ptx"]
 
@@ -43,7 +44,8 @@ class PtxStats:
     `instructions` counts threads that executed an instruction, by class ("float", "integer", "load"...), and
     `warp_instructions` warps; `accesses` threads by (load, store or atomic; state space; bits).  `approximate` names
     the approximate instructions that ran, with their documented error.  `findings` are doubts: registers read before
-    they were written, values taken from lanes that don't run.
+    they were written, values taken from lanes that don't run.  `traffic` (an entry an instruction) and `races` are
+    there if they were watched for.
     """
 
     kernel: str
@@ -55,6 +57,8 @@ class PtxStats:
     approximate: dict[str, str] = field(default_factory=dict[str, str])
     divergent_branches: int = 0
     findings: list[str] = field(default_factory=list[str])
+    traffic: list[Traffic] = field(default_factory=list[Traffic])
+    races: list[str] = field(default_factory=list[str])
 
     @property
     def total(self) -> int:
@@ -73,6 +77,7 @@ def run_ptx(
     dynamic_shared: int = 0,
     unwritten: Sequence[int] | None = None,
     worst: bool = False,
+    watch: bool = False,
     batch_threads: int = BATCH_THREADS,
     most_blocks: int = MOST_BLOCKS,
 ) -> PtxStats:
@@ -81,7 +86,8 @@ def run_ptx(
     `buffers` has one item a kernel parameter: an array (its memory is passed by pointer; sub-byte elements must be
     packed) or a numpy scalar (passed by value).  `grid` and `block` have up to three sizes, x first.  `kernel` names
     one of several.  `unwritten` turns on a check: the buffers of these numbers, shared and local memory may not be read
-    before they are written.  `most_blocks` ends a kernel that loops for ever.
+    before they are written.  `watch` counts what accesses cost and looks for races in shared memory (slower).
+    `most_blocks` ends a kernel that loops for ever.
 
     Raises PtxSyntaxError for text that isn't PTX; SimulationError, with the line and the thread, for an access out of
     bounds or misaligned, a torn barrier, a trap, an instruction that isn't known here, or arguments that don't fit.
@@ -93,7 +99,7 @@ def run_ptx(
     copies, parameters = _bind(module, function, buffers, memory, unwritten)
     layout = _Layout(module, memory, dynamic_shared)
     codes = {f.name: decode(module, f, layout.symbols(f), worst) for f in module.functions.values() if f.has_body}
-    launch = Launch(module, memory, *sizes, Counts(), codes, most_blocks)
+    launch = Launch(module, memory, *sizes, Counts(), codes, most_blocks, Watch() if watch else None)
     batches = _run_batches(launch, codes[function.name], parameters, layout, batch_threads, unwritten is not None)
     for original, copy in copies:
         original[...] = copy.reshape(original.shape)
@@ -112,6 +118,7 @@ def simulate_ptx(
     file: str = "<ptx>",
     check_reads: bool = False,
     worst: bool = False,
+    watch: bool = False,
 ) -> tuple[list[Array], PtxStats]:
     """Run a kernel on flat input arrays in memory order; its flat outputs, and what it did.
 
@@ -143,6 +150,7 @@ def simulate_ptx(
         kernel=kernel,
         file=file,
         worst=worst,
+        watch=watch,
         unwritten=fresh if check_reads else None,
     )
     found = [_unpack(data, from_numpy(dtype), count) for data, (dtype, count) in zip(results, sizes, strict=True)]
@@ -249,7 +257,8 @@ def _bind(
         track = unwritten is not None and i in unwritten
         region = memory.add(f"'{parameter.name}'", flat.view(np.uint8), track)
         values[parameter.name] = region.base.to_bytes(8, "little")
-    return copies, uniform_params(values)
+    rows = {name: np.frombuffer(data, np.uint8).reshape(1, -1) for name, data in values.items()}
+    return copies, rows
 
 
 class _Layout:
@@ -315,7 +324,8 @@ def _run_batches(
     lasting = len(code.function.registers) - sum(len(dead) for each in code.blocks for _, dead in each.steps)
     threads = min(batch_threads, max(1, _MOST_REGISTER_BYTES // (8 * max(1, lasting))))
     step = max(1, threads // per_block)
-    step = min(step, max(1, _MOST_BYTES // max(1, padded(layout.shared))))
+    marks = 64 if launch.watch is not None else 1  # bytes that are kept for a byte of shared memory
+    step = min(step, max(1, _MOST_BYTES // max(1, padded(layout.shared) * marks)))
     step = min(step, max(1, _MOST_BYTES // max(1, padded(layout.local) * per_block)))
     count = 0
     with np.errstate(all="ignore"):
@@ -343,4 +353,7 @@ def _stats(launch: Launch, function: Function, batches: int) -> PtxStats:
             stats.approximate.update(block.approximate)
     stats.divergent_branches = launch.counts.divergent_branches
     stats.findings = launch.counts.findings
+    if launch.watch is not None:
+        stats.traffic = [launch.watch.traffic[line] for line in sorted(launch.watch.traffic)]
+        stats.races = list(launch.watch.races.values())
     return stats

@@ -69,6 +69,7 @@ def _load(context: Context) -> Step:
             places = memory.places(place_space, address(frame), width * count, mask)
             for place in places:
                 values = memory.load(place, width, count)
+                frame.batch.saw(instruction, "load", place, width * count, mask)
                 for slot, value in zip(slots, values, strict=True):
                     if slot is not None:
                         _put(frame, slot[0], resize(value, slot[1], signed), place, mask)
@@ -130,6 +131,7 @@ def _store(context: Context) -> Step:
             values = [resize(source(frame), bits) for source in sources]
             for place in places:
                 memory.store(place, [_chosen(value, place, mask) for value in values], width)
+                frame.batch.saw(instruction, "store", place, width * count, mask)
         except MemoryFault as fault:
             frame.batch.fault(instruction, fault)
 
@@ -189,6 +191,7 @@ def _atomic(context: Context) -> Step:
         whole = np.broadcast_to(address(frame), (threads,))
         try:
             for place in memory.places(place_space, whole, width * count, mask):
+                frame.batch.saw(instruction, "atomic", place, width * count, mask)
                 for i, (slot, value) in enumerate(zip(slots, values, strict=True)):
                     old = _exchange(frame, atomic, place, i, count, value, swap, wanted)
                     if slot is not None:

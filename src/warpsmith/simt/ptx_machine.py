@@ -7,7 +7,7 @@ post-dominator; a loop runs until its last thread has left.  A mask of None mean
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
@@ -16,14 +16,14 @@ import numpy as np
 
 from warpsmith.errors import SimulationError
 from warpsmith.simt.ptx_flow import END
-from warpsmith.simt.ptx_memory import Memory, MemoryFault
-from warpsmith.simt.ptx_module import TYPE_BITS as BITS
-from warpsmith.simt.ptx_module import Function, Instruction, PtxModule, Register, Symbol
+from warpsmith.simt.ptx_memory import Memory, MemoryFault, Place
+from warpsmith.simt.ptx_module import TYPE_BITS, Function, Instruction, PtxModule, Register, Symbol
 from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_values import UNSIGNED, choose
 from warpsmith.simt.ptx_warp import Warps
+from warpsmith.simt.ptx_watch import Watch
 
-__all__ = ["Batch", "Code", "Counts", "DecodedBlock", "Frame", "Launch", "Mask", "Step", "run", "uniform_params"]
+__all__ = ["Batch", "Code", "Counts", "DecodedBlock", "Frame", "Launch", "Mask", "Step", "run"]
 
 Mask = Array | None
 DEEPEST_CALL = 64
@@ -56,6 +56,7 @@ class Launch:
     counts: Counts
     codes: dict[str, Code]
     most_blocks: int
+    watch: Watch | None = None
 
     @property
     def per_block(self) -> int:
@@ -75,6 +76,8 @@ class Batch:
         self.finished: Array | None = None
         self.executed = 0
         self.depth = 0
+        if launch.watch is not None:
+            launch.watch.begin_batch(self.warps, launch.memory.shared.data.size)
 
     @cached_property
     def warps(self) -> Warps:
@@ -145,6 +148,13 @@ class Batch:
     def fault(self, instruction: Instruction, fault: MemoryFault) -> NoReturn:
         self.fail(instruction, f"{instruction.opcode}: {fault.cause}", fault.lane)
 
+    def saw(self, instruction: Instruction, kind: str, place: Place, total: int, mask: Mask) -> None:
+        """Tell whoever watches memory of an access of `total` bytes a lane."""
+        watch = self.launch.watch
+        if watch is not None:
+            line = instruction.text_line
+            watch.access(line, self.launch.module.lines[line - 1].strip(), kind, place, total, mask)
+
     def finish(self, mask: Mask) -> None:
         """These threads have ended."""
         if mask is None:
@@ -155,6 +165,8 @@ class Batch:
     def barrier(self, instruction: Instruction, mask: Mask) -> None:
         """All threads of a block that haven't ended must be here, or none."""
         self.launch.counts.barriers += 1
+        if self.launch.watch is not None:
+            self.launch.watch.barrier(mask, of_warp=False)
         if mask is None:
             return
         waiting = ~mask if self.finished is None else ~mask & ~self.finished
@@ -193,7 +205,7 @@ class Frame:
         """A register that nothing was written to: zero, and a finding."""
         register = self.code.function.registers[slot]
         self.batch.launch.counts.find(f"{register.name} of '{self.code.function.name}' is read before it's written")
-        value = np.zeros(1, UNSIGNED[BITS[register.type]])
+        value = np.zeros(1, UNSIGNED[TYPE_BITS[register.type]])
         self.regs[slot] = value
         return value
 
@@ -386,8 +398,3 @@ def _argument(frame: Frame, leave: Instruction, name: str) -> Array:
     if found is None:
         frame.batch.fail(leave, f"argument '{name}' was never stored")
     return found
-
-
-def uniform_params(values: Mapping[str, bytes]) -> dict[str, Array]:
-    """A kernel's parameters: one row for all threads."""
-    return {name: np.frombuffer(data, np.uint8).reshape(1, -1).copy() for name, data in values.items()}

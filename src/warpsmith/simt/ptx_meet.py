@@ -20,10 +20,16 @@ def _barrier(context: Context) -> Step:
     """bar.sync and barrier.sync; bar.warp.sync waits for nothing, in lockstep."""
     instruction, flags = context.instruction, context.form.flags
     if "warp" in flags:
-        return lambda frame, mask: None
+        return _warp_barrier
     if "sync" not in flags or len(context.operands) > 1:
         context.unknown()
     return lambda frame, mask: frame.batch.barrier(instruction, mask)
+
+
+def _warp_barrier(frame: Frame, mask: Mask) -> None:
+    watch = frame.batch.launch.watch
+    if watch is not None:
+        watch.barrier(mask, of_warp=True)
 
 
 def _slots(context: Context) -> tuple[int | None, int | None]:

@@ -11,7 +11,7 @@ from warpsmith.ir.core import Operation
 from warpsmith.passes.manager import PassCall, PassTiming, run_pipeline
 from warpsmith.passes.pipeline import CPU_LOWERING, CPU_PIPELINE
 from warpsmith.passes.vectorize_cpu import LEAST_STREAMED
-from warpsmith.targets.llvm_jit import converts_f16, host_target
+from warpsmith.targets.llvm_jit import converts_f16, fuses_multiply_add, host_target
 from warpsmith.targets.llvm_text import llvm_text
 
 __all__ = ["PASSES", "STREAMING_BYTES", "llvm_ir", "lower", "output_alignment"]
@@ -39,15 +39,15 @@ def lower(module: Operation, on_after: Hook | None = None, *, bytes_moved: int =
     vectorize = {"vector_bits": host_target()[3], "nontemporal": bytes_moved >= STREAMING_BYTES}
     options = {
         "vectorize-cpu": vectorize,
-        "expand-math": {"fma": True},
+        "expand-math": {"fma": fuses_multiply_add()},
         "expand-small-floats": {"f16": not converts_f16()},
     }
     return run_pipeline(module, [PassCall(name, options.get(name, {})) for name in PASSES], on_after=on_after)
 
 
-def output_alignment(shape_bytes: int, element_bytes: int, llvm: str) -> int:
-    """What the code in `llvm` assumes of an output of that many bytes: whole lines where it may be streamed."""
-    return LINE_BYTES if shape_bytes >= LEAST_STREAMED and "!nontemporal" in llvm else element_bytes
+def output_alignment(shape_bytes: int, element_bytes: int, *, streams: bool) -> int:
+    """What the code assumes of an output of that many bytes: whole lines where a kernel that streams may stream it."""
+    return LINE_BYTES if shape_bytes >= LEAST_STREAMED and streams else element_bytes
 
 
 def llvm_ir(module: Operation) -> str:

@@ -1,25 +1,21 @@
 """Functions of CUDA's libdevice for a module that calls them (pipeline reference, 7.2 and 7.3).
 
-libdevice is optional.  `libdevice.10.bc` is looked for at `WARPSMITH_LIBDEVICE`, in the CUDA directories named by
-`CUDA_HOME` or `CUDA_PATH`, in the `nvidia-cuda-nvcc` wheels, and below `/usr/local/cuda`, in this order.  The file
+libdevice is optional; `cuda_files` says where it is looked for (`WARPSMITH_LIBDEVICE` names the file).  The file
 holds 350 functions; what we may call is cut out once a process (80 ms), each function with what it calls, and kept.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from warpsmith.errors import LoweringError
 from warpsmith.passes.library_calls import FUNCTIONS
+from warpsmith.targets import cuda_files
 
 __all__ = ["called", "find_libdevice", "link"]
 
-_FILE = Path("nvvm") / "libdevice" / "libdevice.10.bc"
 _CALL = re.compile(r"^declare [^@\n]*@(__nv_\w+)\(", re.MULTILINE)
 _NAMES = frozenset(f"__nv_{name}" for name in FUNCTIONS.values())
 
@@ -29,21 +25,9 @@ def called(llvm_text: str) -> list[str]:
     return _CALL.findall(llvm_text) if "@__nv_" in llvm_text else []
 
 
-def _candidates() -> Iterator[Path]:
-    if chosen := os.environ.get("WARPSMITH_LIBDEVICE"):
-        yield Path(chosen)
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if root := os.environ.get(variable):
-            yield Path(root) / _FILE
-    for entry in sys.path:
-        for wheel in ("cu13", "cu12", "cuda_nvcc"):
-            yield Path(entry or ".") / "nvidia" / wheel / _FILE
-    yield Path("/usr/local/cuda") / _FILE
-
-
 def find_libdevice() -> Path | None:
     """The file to use, or None."""
-    return next((path for path in _candidates() if path.is_file()), None)
+    return cuda_files.find("nvvm/libdevice/libdevice.10.bc", "WARPSMITH_LIBDEVICE")
 
 
 def link(llvm: Any, module: Any, names: list[str], passes: Any) -> None:

@@ -32,6 +32,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
+from warpsmith.devices import core_count
 from warpsmith.errors import InternalError, LoweringError, WarpsmithError
 from warpsmith.targets import llvm_jit
 
@@ -39,7 +40,6 @@ __all__ = [
     "Batch",
     "compile_objects",
     "object_batch",
-    "prewarm",
     "run_isolated",
     "serve",
     "stop_workers",
@@ -144,16 +144,17 @@ class _Worker:
     """One worker process.  `request` is called by one thread at a time."""
 
     def __init__(self) -> None:
-        self._files = contextlib.ExitStack()
-        self._errors = self._files.enter_context(tempfile.TemporaryFile())
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=0,
-            env=_worker_environment(),
-        )
+        with contextlib.ExitStack() as stack:
+            self._errors = stack.enter_context(tempfile.TemporaryFile())
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                env=_worker_environment(),
+            )
+            self._files = stack.pop_all()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to: IO[bytes] = self._process.stdin
@@ -219,13 +220,9 @@ def _worker_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(roots + ([inherited] if inherited else []))}
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def worker_count() -> int:
     """How many workers there may be: one a core but for the caller's own, eight at most."""
-    return max(1, min(_cores() - 1, _MAX_WORKERS))
+    return max(1, min(core_count() - 1, _MAX_WORKERS))
 
 
 class _Team:
@@ -295,13 +292,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_teams.forget)
 
 
-def prewarm() -> None:
-    """Start the workers now, in the background: call it before emitting many kernels."""
-    team = _teams.get()
-    for _ in range(worker_count()):
-        team.submit({"kind": "ping"})
-
-
 def stop_workers() -> None:
     """Let the workers end; the next request starts others."""
     _teams.close()
@@ -340,7 +330,7 @@ class Batch:
         alone = self._risky(text)
         left = max(1, self._expected - len(self._items))
         threshold = _WORTH_SENDING if _teams.running else _WORTH_STARTING
-        shared = left > 1 and _cores() > 1 and _SECONDS_PER_CHARACTER * len(text) * left > threshold
+        shared = left > 1 and core_count() > 1 and _SECONDS_PER_CHARACTER * len(text) * left > threshold
         future = _teams.get().submit(request) if alone or shared else None
         self._items.append((request, future, alone))
 

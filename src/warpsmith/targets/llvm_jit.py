@@ -14,7 +14,8 @@ What LLVM does wrong and what is done about it:
   platform's libm, whose accuracy is nobody's contract: only `CPU_INTRINSICS` are taken in this process;
 * tuning for several CPUs prefers 256-bit registers: `-prefer-256-bit` is always added on x86;
 * x86 inline assembly aborts the process unless the assembly parser is registered: it is, with the target;
-* missing symbols appear only when the code is loaded: `load_object` names them.
+* missing symbols appear only when the code is loaded: `load_object` names them;
+* it has locks, and a child forked while a thread compiles would wait for them forever: a fork waits for the compile.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ import ctypes
 import functools
 import importlib
 import itertools
+import os
 import re
 import struct
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -104,10 +107,22 @@ def host_target() -> tuple[str, str, str, int]:
     return triple, str(llvm.get_host_cpu_name()), text, bits
 
 
+_X86 = ("x86_64", "i686", "amd64")
+
+
 def converts_f16() -> bool:
     """Whether this computer converts between f16 and f32 by itself: on x86 that takes F16C, elsewhere all do."""
     triple, _, features, _ = host_target()
-    return not triple.startswith(("x86_64", "i686", "amd64")) or "+f16c" in features.split(",")
+    return not triple.startswith(_X86) or "+f16c" in features.split(",")
+
+
+def fuses_multiply_add() -> bool:
+    """Whether this computer has a fused multiply-add: on x86 that takes FMA3, elsewhere all do.
+
+    Without it LLVM would call the C library once a lane.
+    """
+    triple, _, features, _ = host_target()
+    return not triple.startswith(_X86) or "+fma" in features.split(",")
 
 
 @functools.lru_cache(maxsize=16)
@@ -215,6 +230,29 @@ KernelFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.
 """The C type of every kernel: `void NAME(void **argv, int64_t begin, int64_t end)`."""
 
 _linker_lock = threading.Lock()
+_held_over_fork: list[Any] = []
+
+
+def _hold() -> None:
+    """Before a fork: no other thread may be inside LLVM, for the child would wait for it forever."""
+    _linker_lock.acquire()
+    # llvmlite's own lock, which each call takes; the linker's comes first, as in LoadedCode.
+    binding = sys.modules.get("llvmlite.binding.ffi")
+    lock = getattr(getattr(getattr(binding, "lib", None), "_lock", None), "_lock", None)
+    if lock is not None:
+        lock.acquire()
+        _held_over_fork.append(lock)
+
+
+def _let_go() -> None:
+    while _held_over_fork:
+        _held_over_fork.pop().release()
+    _linker_lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
+
 _library_numbers = itertools.count()
 
 

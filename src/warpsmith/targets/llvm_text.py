@@ -6,39 +6,22 @@ text (llvmlite's builder would only be a slower way to write the same).  Referen
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-
-import numpy as np
 
 from warpsmith.errors import InternalError, LoweringError
 from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Block, Location, Operation, Trait, Value
-from warpsmith.ir.format_kinds import LLVM_ATOMICS, LLVM_ORDERINGS
+from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import arith
+from warpsmith.ir.format_kinds import LLVM_ATOMICS, LLVM_ORDERINGS
 from warpsmith.ir.types import (
-    FloatType,
-    IntegerType,
-    LLVMArrayType,
     LLVMFunctionType,
-    LLVMStructType,
-    LLVMVoidType,
     PointerType,
-    Type,
-    VectorType,
-    element_type,
 )
+from warpsmith.targets.llvm_debug import DebugLines, Metadata
+from warpsmith.targets.llvm_literals import TypeSpeller, aggregate, constant, mangle
 
 __all__ = ["llvm_text"]
 
-NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
-NVPTX_LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
-
-_UNIT = (
-    "distinct !DICompileUnit(language: DW_LANG_C, file: {file}, isOptimized: true, runtimeVersion: 0, "
-    "emissionKind: DebugDirectivesOnly)"
-)
-_SCALARS = {"bf16": "bfloat", "f16": "half", "f32": "float", "f64": "double"}
 _ICMP = list(arith.CMPI)
 _FCMP = list(arith.CMPF)
 
@@ -51,46 +34,11 @@ def llvm_text(module: Operation, *, triple: str = "", layout: str = "", lines: b
     return _Printer(triple, layout, lines).module(module)
 
 
-class _Types:
-    """Spells types, each once."""
-
-    def __init__(self) -> None:
-        self.known: dict[Type, str] = {}
-
-    def __call__(self, type: Type) -> str:
-        found = self.known.get(type)
-        if found is None:
-            found = self.known[type] = self._spell(type)
-        return found
-
-    def _spell(self, type: Type) -> str:
-        match type:
-            case IntegerType():
-                return type.text
-            case FloatType() if type.text in _SCALARS:
-                return _SCALARS[type.text]
-            case VectorType():
-                return f"<{type.elements} x {self(type.element)}>"
-            case PointerType():
-                return f"ptr addrspace({type.space})" if type.space else "ptr"
-            case LLVMArrayType():
-                return f"[{type.count} x {self(type.element)}]"
-            case LLVMStructType():
-                return f"{{ {', '.join(map(self, type.fields))} }}"
-            case LLVMVoidType():
-                return "void"
-            case _:
-                raise LoweringError(f"type {type} has no LLVM form")
-
-
 class _Printer:
     """One module's text.  Values are numbered within a function; constants have no number but their literal."""
 
     def __init__(self, triple: str, layout: str, with_lines: bool) -> None:
-        self.type = _Types()
-        self.with_lines = with_lines
-        self.unit = ""
-        self.scope = ""
+        self.type = TypeSpeller()
         self.lines: list[str] = []
         if layout:
             self.lines.append(f'target datalayout = "{layout}"')
@@ -100,9 +48,9 @@ class _Printer:
         self.count = 0
         self.labels: dict[Block, str] = {}
         self.declared: dict[str, str] = {}
-        self.metadata: dict[str, int] = {}
+        self.metadata = Metadata()
+        self.debug = DebugLines(self.metadata) if with_lines else None
         self.attributes: list[str] = []
-        self.spaces: dict[str, int] = {}
 
     # -- module
     def module(self, module: Operation) -> str:
@@ -116,62 +64,25 @@ class _Printer:
                 raise LoweringError(f"{op.name} is left at module level")
         self.lines += self.declared.values()
         self.lines += self.attributes
-        if self.unit:
-            version = self.node('!{i32 2, !"Debug Info Version", i32 3}')
-            self.lines += [f"!llvm.dbg.cu = !{{{self.unit}}}", f"!llvm.module.flags = !{{{version}}}"]
-        self.lines += [f"!{number} = {text}" for text, number in self.metadata.items()]
+        if self.debug is not None:
+            self.lines += self.debug.module_lines()
+        self.lines += self.metadata.lines()
         return "\n".join(self.lines) + "\n"
-
-    def node(self, text: str) -> str:
-        """A metadata node's reference."""
-        return f"!{self.metadata.setdefault(text, len(self.metadata))}"
-
-    def subprogram(self, op: Operation) -> str:
-        """The debug scope of a function, as its line in the text refers to it; nothing without a known place."""
-        self.scope = ""
-        if not self.with_lines or not op.location.line:
-            return ""
-        name = op.location.file.replace("\\", "/").replace('"', "'")
-        file = self.node(f'!DIFile(filename: "{name}", directory: "")')
-        self.unit = self.unit or self.node(_UNIT.format(file=file))
-        types = self.node(f"!DISubroutineType(types: {self.node('!{}')})")
-        self.scope = self.node(
-            f'distinct !DISubprogram(name: "{op.str_attr("sym_name")}", file: {file}, line: {op.location.line}, '
-            f"type: {types}, unit: {self.unit}, spFlags: DISPFlagDefinition)"
-        )
-        return f" !dbg {self.scope}"
-
-    def place(self, location: Location) -> str:
-        """What ties an instruction to its HLO line, or nothing.  LLVM wants a place for every call in such a function."""
-        if not self.scope:
-            return ""
-        where = f"!DILocation(line: {location.line}, column: {location.column}, scope: {self.scope})"
-        return f", !dbg {self.node(where)}"
 
     def global_(self, op: Operation) -> None:
         type = op.attributes["global_type"]
         assert isinstance(type, at.TypeAttr)
         space = op.int_attr("addr_space") if "addr_space" in op.attributes else 0
         name = op.str_attr("sym_name")
-        self.spaces[name] = space
         kind = "constant" if "constant" in op.attributes else "global"
         prefix = f"addrspace({space}) " if space else ""
         value = op.attributes.get("value")
         if isinstance(value, at.DenseAttr):
-            body = self.aggregate(value)
+            body = aggregate(self.type, value)
         else:
             body = "undef" if space else "zeroinitializer"
         align = op.int_attr("alignment") if "alignment" in op.attributes else 16
         self.lines.append(f"@{name} = internal {prefix}{kind} {self.type(type.type)} {body}, align {align}")
-
-    def aggregate(self, value: at.DenseAttr) -> str:
-        element = value.type.element
-        items = value.array.reshape(-1)
-        if value.is_splat:
-            text = f"{self.type(element)} {literal(at.scalar_attr(items[0], element))}"
-            return f"[{', '.join([text] * len(items))}]"
-        spelled = self.type(element)
-        return f"[{', '.join(f'{spelled} {literal(at.scalar_attr(v, element))}' for v in items)}]"
 
     # -- functions
     def function(self, op: Operation) -> None:
@@ -200,7 +111,7 @@ class _Printer:
         linkage = "internal " if _text(op.attributes.get("linkage")) == "#llvm.linkage<internal>" else ""
         convention = "ptx_kernel " if is_kernel else ""
         number = self._function_attributes(op) if is_kernel else ""
-        debug = self.subprogram(op)
+        debug = self.debug.subprogram(op) if self.debug is not None else ""
         self.lines.append(
             f"define {linkage}{convention}{self.type(type.type.result)} @{op.str_attr('sym_name')}"
             f"({', '.join(parameters)}){number}{debug} {{"
@@ -252,17 +163,7 @@ class _Printer:
             return "null" if isinstance(op.result.type, PointerType) else "zeroinitializer"
         if op.name == "llvm.mlir.addressof":
             return f"@{op.str_attr('global_name')}"
-        return self.constant(op.attributes["value"], op.result.type)
-
-    def constant(self, value: at.Attribute, type: Type) -> str:
-        if isinstance(value, at.DenseAttr):
-            element = element_type(type)
-            spelled = self.type(element)
-            splat = value.splat
-            if splat is not None:
-                return f"splat ({spelled} {literal(splat)})"
-            return f"<{', '.join(f'{spelled} {literal(at.scalar_attr(v, element))}' for v in value.array.reshape(-1))}>"
-        return literal(value)
+        return constant(self.type, op.attributes["value"], op.result.type)
 
     def value(self, value: Value) -> str:
         return self.names[value]
@@ -274,8 +175,8 @@ class _Printer:
     def placed_instruction(self, op: Operation) -> None:
         before = len(self.lines)
         self.instruction(op)
-        if self.scope and len(self.lines) > before:
-            self.lines[-1] += self.place(op.location)
+        if self.debug is not None and len(self.lines) > before:
+            self.lines[-1] += self.debug.place(op.location)
 
     def instruction(self, op: Operation) -> None:
         name = op.name
@@ -311,7 +212,7 @@ class _Printer:
     def intrinsic(self, op: Operation, stem: str, operands: list[Value]) -> None:
         """A call of an intrinsic overloaded on its result's type."""
         type = op.results[0].type
-        name = f"{stem}.{_mangle(type)}"
+        name = f"{stem}.{mangle(type)}"
         arguments = [self.typed(v) for v in operands]
         parameters = [self.type(v.type) for v in operands]
         if "is_zero_poison" in op.attributes:
@@ -335,9 +236,9 @@ class _Printer:
     def _access(self, op: Operation) -> str:
         text = f", align {op.int_attr('alignment')}"
         if "nontemporal" in op.attributes:
-            text += f", !nontemporal {self.node('!{i32 1}')}"
+            text += f", !nontemporal {self.metadata.node('!{i32 1}')}"
         if "invariant" in op.attributes:
-            text += f", !invariant.load {self.node('!{}')}"
+            text += f", !invariant.load {self.metadata.node('!{}')}"
         return text
 
     def load(self, op: Operation) -> None:
@@ -386,7 +287,7 @@ class _Printer:
         stem = op.name.replace("llvm.intr.", "llvm.")
         align = op.int_attr("alignment")
         type = op.results[0].type
-        name = f"{stem}.{_mangle(type)}.{_mangle(pointers.type)}"
+        name = f"{stem}.{mangle(type)}.{mangle(pointers.type)}"
         self.declare(name, self.type(type), [self.type(pointers.type), self.type(mask.type), self.type(type)])
         address = f"{self.type(pointers.type)} align {align} {self.value(pointers)}"
         arguments = f"{address}, {self.typed(mask)}, {self.typed(fallback)}"
@@ -395,7 +296,7 @@ class _Printer:
     def masked_store(self, op: Operation) -> None:
         value, pointer, mask = op.operands
         align = op.int_attr("alignment")
-        name = f"llvm.masked.store.{_mangle(value.type)}.{_mangle(pointer.type)}"
+        name = f"llvm.masked.store.{mangle(value.type)}.{mangle(pointer.type)}"
         self.declare(name, "void", [self.type(value.type), self.type(pointer.type), self.type(mask.type)])
         self.lines.append(
             f"  call void @{name}({self.typed(value)}, {self.type(pointer.type)} align {align} {self.value(pointer)}, "
@@ -412,7 +313,7 @@ class _Printer:
             assert isinstance(lower, at.IntegerAttr)
             assert isinstance(upper, at.IntegerAttr)
             if upper.value + 1 < 1 << 31:
-                extra = f", !range {self.node(f'!{{i32 {lower.value}, i32 {upper.value + 1}}}')}"
+                extra = f", !range {self.metadata.node(f'!{{i32 {lower.value}, i32 {upper.value + 1}}}')}"
         self.result(op, f"call i32 @{name}(){extra}")
 
     def barrier(self, op: Operation) -> None:
@@ -433,7 +334,7 @@ class _Printer:
         kind = _text(op.attributes.get("kind")).removeprefix("#nvvm<shfl_kind ").rstrip(">")
         type = op.results[0].type
         spelled = self.type(type)
-        name = f"llvm.nvvm.shfl.sync.{kind}.{_mangle(type)}"
+        name = f"llvm.nvvm.shfl.sync.{kind}.{mangle(type)}"
         self.declare(name, spelled, ["i32", spelled, "i32", "i32"])
         self.result(op, f"call {spelled} @{name}({', '.join(map(self.typed, op.operands))})")
 
@@ -507,19 +408,6 @@ def _parameter_attribute(name: str, value: at.Attribute) -> str:
     return short
 
 
-def _mangle(type: Type) -> str:
-    """The type's suffix in an intrinsic's name."""
-    match type:
-        case VectorType():
-            return f"v{type.elements}{_mangle(type.element)}"
-        case PointerType():
-            return f"p{type.space}"
-        case IntegerType() | FloatType():
-            return type.text
-        case _:
-            raise InternalError(f"no intrinsic suffix for {type}")
-
-
 def _predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, list[Value]]]]:
     """For each block, who branches to it and with which values."""
     result: dict[Block, list[tuple[Block, list[Value]]]] = {block: [] for block in blocks}
@@ -539,28 +427,3 @@ def _predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, list[Val
         for successor, values in zip(last.successors, groups, strict=True):
             result[successor].append((block, values))
     return result
-
-
-def literal(value: at.Attribute) -> str:
-    """An LLVM constant: integers in decimal, floats by their bits."""
-    if isinstance(value, at.IntegerAttr):
-        return str(value.value)
-    if not isinstance(value, at.FloatAttr):
-        raise InternalError("only scalars have a literal")
-    match value.type.text:
-        case "bf16":
-            return f"0xR{value.bits:04X}"
-        case "f16":
-            return f"0xH{value.bits:04X}"
-        case "f64":
-            return f"0x{value.bits:016X}"
-        case "f32":
-            # LLVM writes a float as the double of the same value; a NaN keeps its payload's high bits.
-            bits = value.bits
-            if (bits & 0x7F800000) == 0x7F800000 and bits & 0x7FFFFF:
-                wide = ((bits & 0x80000000) << 32) | 0x7FF0000000000000 | ((bits & 0x7FFFFF) << 29)
-            else:
-                wide = struct.unpack("<Q", struct.pack("<d", float(np.uint32(bits).view(np.float32))))[0]
-            return f"0x{wide:016X}"
-        case _:
-            raise InternalError(f"no LLVM literal of type {value.type}")

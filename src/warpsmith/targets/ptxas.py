@@ -1,30 +1,33 @@
 """PTX in; a cubin, and what `ptxas` says about registers, spills and shared memory, out (pipeline reference, 7.5).
 
-`ptxas` is optional.  It is looked for in `WARPSMITH_PTXAS`, the CUDA directories named by `CUDA_HOME` or `CUDA_PATH`,
-the `nvidia-cuda-nvcc` wheels (`nvidia/cu13/bin`, `nvidia/cuda_nvcc/bin`), `PATH`, and `/usr/local/cuda/bin`, in this
-order.
+`ptxas` and `nvdisasm` are optional; `cuda_files` says where they are looked for.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpsmith.errors import ToolFailed, ToolMissing
+from warpsmith.targets import cuda_files
 
-__all__ = ["Cubin", "KernelResources", "assemble", "disassemble", "find_ptxas", "parse_resources", "ptxas_version"]
+__all__ = [
+    "Cubin",
+    "KernelResources",
+    "assemble",
+    "disassemble",
+    "find_nvdisasm",
+    "find_ptxas",
+    "parse_resources",
+    "ptxas_version",
+]
 
 _LEAST_VERSION = (11, 8)  # older ones miscompile or don't know sm_90
 _TIMEOUT_SECONDS = 600
-_SYSTEM = Path("/usr/local/cuda/bin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +53,11 @@ class Cubin:
     log: str
 
 
-def _candidates(name: str) -> Iterator[Path]:
-    if chosen := os.environ.get(f"WARPSMITH_{name.upper()}"):
-        yield Path(chosen)
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if root := os.environ.get(variable):
-            yield Path(root) / "bin" / name
-    for entry in sys.path:
-        for wheel in ("cu13", "cu12", "cuda_nvcc"):
-            yield Path(entry or ".") / "nvidia" / wheel / "bin" / name
-    if found := shutil.which(name):
-        yield Path(found)
-    yield _SYSTEM / name
-
-
 def _find(name: str, without: str) -> Path:
-    for path in _candidates(name):
-        if path.is_file() and os.access(path, os.X_OK):
-            return path
-    raise ToolMissing(
-        f"no {name} here, so there can be no {without} (PTX needs none)",
-        help="pip install 'warpsmith[cuda]', or set CUDA_HOME to a CUDA toolkit",
-    )
+    path = cuda_files.find(f"bin/{name}", f"WARPSMITH_{name.upper()}")
+    if path is None:
+        raise ToolMissing(f"no {name} here, so there can be no {without} (PTX needs none)", help=cuda_files.HELP)
+    return path
 
 
 def find_ptxas() -> Path:
@@ -79,9 +65,14 @@ def find_ptxas() -> Path:
     return _find("ptxas", "cubin")
 
 
+def find_nvdisasm() -> Path:
+    """The `nvdisasm` to use.  `ToolMissing`, with how to get one, when there is none."""
+    return _find("nvdisasm", "SASS")
+
+
 def disassemble(cubin: bytes) -> str:
     """The SASS of a cubin, by `nvdisasm`.  `ToolMissing` when there is none, `ToolFailed` when it refuses."""
-    tool = _find("nvdisasm", "SASS")
+    tool = find_nvdisasm()
     with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)

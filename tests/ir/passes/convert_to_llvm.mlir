@@ -66,3 +66,18 @@ func.func @main(%a: memref<64xf32>, %i: index, %m: vector<4xi1>, %v: vector<4xf3
   %y = vector.broadcast %i : index to vector<4xindex>
   return
 }
+
+// -----
+
+// Indices of a lookup that come from memory are read as words where they were loaded, not behind a store to it.
+// CHECK: llvm.load {{%\w+}} {alignment = 1 : i64} : !llvm.ptr -> i64
+// CHECK: llvm.store
+// CHECK-NOT: -> i64
+// CHECK: llvm.insertelement
+func.func @main(%a: memref<64xi8>, %table: memref<256xf32>, %out: memref<64xf32>, %zero: vector<8xi8>, %i: index) attributes {xla.entry, warpsmith.target = "sm_90", warpsmith.index_bits = 64 : i64} {
+  %x = vector.load %a[%i] : memref<64xi8>, vector<8xi8>
+  vector.store %zero, %a[%i] : memref<64xi8>, vector<8xi8>
+  %y = xla_cpu.lookup %table[%x] : memref<256xf32>, vector<8xi8> -> vector<8xf32>
+  vector.store %y, %out[%i] : memref<64xf32>, vector<8xf32>
+  return
+}

@@ -134,3 +134,129 @@ func.func @column_sums(%in: memref<80xf32>, %out: memref<16xf32>) {
   }
   return
 }
+
+// -----
+
+// An iteration that reads what another one wrote stays behind it.
+// CHECK-LABEL: func.func @recurrence
+// CHECK-NOT: vector
+// CHECK: return
+func.func @recurrence(%out: memref<65xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %x = memref.load %out[%i] : memref<65xf32>
+    %y = arith.addf %x, %x : f32
+    %next = arith.addi %i, %c1 : index
+    memref.store %y, %out[%next] : memref<65xf32>
+  }
+  return
+}
+
+// -----
+
+// So do two stores that meet at one element, and a store that an inner loop moves by less than the loop's extent.
+// CHECK-LABEL: func.func @overlapping_stores
+// CHECK-NOT: vector
+// CHECK: return
+func.func @overlapping_stores(%in: memref<64xf32>, %out: memref<72xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %x = memref.load %in[%i] : memref<64xf32>
+    %y = arith.addf %x, %x : f32
+    %later = arith.addi %i, %c8 : index
+    memref.store %x, %out[%i] : memref<72xf32>
+    memref.store %y, %out[%later] : memref<72xf32>
+  }
+  scf.for %i = %c0 to %c64 step %c1 {
+    %x = memref.load %in[%i] : memref<64xf32>
+    scf.for %k = %c0 to %c8 step %c4 {
+      %p = arith.addi %i, %k : index
+      memref.store %x, %out[%p] : memref<72xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// What lies a whole extent apart never meets, nor does an iteration meet others when it updates its own element.
+// CHECK-LABEL: func.func @apart
+// CHECK-COUNT-5: vector.store
+// CHECK: return
+func.func @apart(%in: memref<64xf32>, %out: memref<576xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c64 step %c1 {
+    %x = memref.load %in[%i] : memref<64xf32>
+    %o = memref.load %out[%i] : memref<576xf32>
+    %s = arith.addf %x, %o : f32
+    memref.store %s, %out[%i] : memref<576xf32>
+    %t = arith.mulf %x, %o : f32
+    memref.store %t, %out[%i] : memref<576xf32>
+    %later = arith.addi %i, %c64 : index
+    memref.store %x, %out[%later] : memref<576xf32>
+  }
+  scf.for %i = %c0 to %c64 step %c1 {
+    %x = memref.load %in[%i] : memref<64xf32>
+    scf.for %k = %c0 to %c8 step %c1 {
+      %row = arith.muli %k, %c64 : index
+      %p = arith.addi %i, %row : index
+      memref.store %x, %out[%p] : memref<576xf32>
+      %q = arith.addi %p, %c64 : index
+      memref.store %x, %out[%q] : memref<576xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// Where a branch or the end of the loop excludes a lane, its division divides by 1: by zero it would trap.
+// CHECK-LABEL: func.func @guarded_division
+// CHECK: scf.for %i = %c0 to {{%\w+}} step %c8 {
+// CHECK: [[C:%\w+]] = arith.cmpi ne, {{.*}} : vector<8xi32>
+// CHECK: vector.maskedload %a[%i], [[C]],
+// CHECK: [[ONE:%\w+]] = arith.constant dense<1> : vector<8xi32>
+// CHECK: [[D:%\w+]] = arith.select [[C]], {{%\w+}}, [[ONE]]
+// CHECK: arith.divsi {{%\w+}}, [[D]]
+// CHECK: [[SOME:%\w+]] = arith.cmpi ne, {{%\w+}}, {{%\w+}} : i8
+// CHECK: [[E:%\w+]] = arith.select [[SOME]], %n, {{%\w+}} : i32
+// CHECK: arith.remui %m, [[E]] : i32
+// CHECK: [[TAIL:%\w+]] = vector.create_mask
+// CHECK: [[BOTH:%\w+]] = arith.andi [[TAIL]], {{%\w+}}
+// CHECK: arith.select [[BOTH]],
+// CHECK: arith.divsi
+// CHECK: arith.remui
+// CHECK: [[F:%\w+]] = arith.select [[TAIL]],
+// CHECK: arith.divui {{%\w+}}, [[F]]
+func.func @guarded_division(%a: memref<61xi32>, %b: memref<61xi32>, %out: memref<61xi32>, %m: i32, %n: i32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c61 = arith.constant 61 : index
+  %zero = arith.constant 0 : i32
+  scf.for %i = %c0 to %c61 step %c1 {
+    %d = memref.load %b[%i] : memref<61xi32>
+    %c = arith.cmpi ne, %d, %zero : i32
+    %q = scf.if %c -> (i32) {
+      %x = memref.load %a[%i] : memref<61xi32>
+      %y = arith.divsi %x, %d : i32
+      %r = arith.remui %m, %n : i32
+      %z = arith.addi %y, %r : i32
+      scf.yield %z : i32
+    } else {
+      scf.yield %zero : i32
+    }
+    %e = memref.load %a[%i] : memref<61xi32>
+    %u = arith.divui %q, %e : i32
+    memref.store %u, %out[%i] : memref<61xi32>
+  }
+  return
+}

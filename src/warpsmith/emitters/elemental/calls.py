@@ -12,19 +12,12 @@ from warpsmith.emitters.elemental.emitter import ElementalEmitter, Values, locat
 from warpsmith.emitters.elemental.structural import literal_scalars
 from warpsmith.emitters.types import element_types
 from warpsmith.errors import UnsupportedFusion
+from warpsmith.fusion.combiners import combiner_opcode
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
 __all__ = ["combiner_opcode", "inline_computation"]
 
 _MOVES = frozenset(("bitcast", "reshape", "broadcast", "copy", "transpose"))
-
-
-def combiner_opcode(computation: HloComputation) -> str | None:
-    """The opcode of a reducer that is one elementwise op on its two parameters; None for any other."""
-    root = computation.root
-    if len(computation.parameters) != 2 or root.opcode not in ELEMENTWISE or len(root.operands) != 2:
-        return None
-    return root.opcode if set(root.operands) == set(computation.parameters) else None
 
 
 def inline_computation(e: ElementalEmitter, computation: HloComputation, args: Sequence[Values]) -> Values:

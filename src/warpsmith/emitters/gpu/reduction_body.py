@@ -284,7 +284,7 @@ class GroupEmitter:
     def _write(self, epilogue: Subgraph, values: list[Value], results: list[Value]) -> None:
         """The epilogue of the writers' results, to the outputs."""
         e = self.e
-        initial = [None if c.identity is None else c.initial(e) for c in self.combiners]
+        initial = [c.initial(e) if c.initial_counts else None for c in self.combiners]
         map = self._over_ids(self.geometry.output_map(self._groups))
         dests = [results[each.number] for each in self.outputs]
         names = [f"dim{i}" for i in range(map.num_results)]

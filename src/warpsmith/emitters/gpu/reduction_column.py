@@ -40,6 +40,10 @@ def column(analysis: FusionAnalysis) -> Geometry:
         """Element `symbol(number)` of the vector at `position`."""
         return add(mul(position, vector), symbol(number)) if several else position
 
+    def part(position: Expr) -> Expr:
+        """The column of the tile: elements of a vector lie a warp apart (upstream: side by side, two to a bank)."""
+        return add(position, mul(symbol(0), warp)) if several else position
+
     steps = -(-reduced // warp)
     row = add(t0, mul(symbol(0), warp))
     return Geometry(
@@ -56,8 +60,8 @@ def column(analysis: FusionAnalysis) -> Geometry:
         distance=0,
         shared=Shared(
             (warp, warp * vector + 1),
-            write=(t1, lane(t0, 0)),
-            read=(t0, lane(t1, 0)),
+            write=(t1, part(t0)),
+            read=(t0, part(t1)),
             writers=(),
             readers=(),
             distance=warp // 2,

@@ -1,59 +1,53 @@
-"""How a reduction's values are combined: in which type, by which function, from which start.
+"""A reduction's arithmetic as IR: the rule of `fusion.combiners`, applied to scalars.
 
-In: a reduce.  Out: its `Combiner`, or why partial results of many threads would not give its value.
-
-Threads see elements in no particular order, so a reducer that is a program of its own is tried on small numbers first.
-A sum or product of floats narrower than f32 is kept in f32 and rounded once (the numerics contract; upstream keeps it
-in its own type).  Each thread starts from a value that changes nothing: the initial value where that is a constant that
-may be combined any number of times, else the operation's identity, and the initial value is combined once, in the end
-(upstream takes the initial value for the identity always).
+In: a reduce and scalars of its operands, or partial results.  Out: scalars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-import numpy as np
-
-from warpsmith.dtypes import DType, Kind, by_name
+from warpsmith.dtypes import DType
 from warpsmith.emitters.elemental import ElementalEmitter, Values
-from warpsmith.emitters.elemental.calls import combiner_opcode
 from warpsmith.emitters.elemental.converts import convert
 from warpsmith.emitters.elemental.scalars import Scalars
 from warpsmith.emitters.types import element_types
-from warpsmith.hlo.builder import reducer
+from warpsmith.fusion.combiners import CombinerRule, combiner_rule
 from warpsmith.hlo.module import HloComputation, HloInstruction
-from warpsmith.hlo.shapes import Shape
 from warpsmith.ir.core import Value
+from warpsmith.ir.types import Type
 
 __all__ = ["Combiner", "combiner_of"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Numbers = tuple[Array, ...]
-
-F32 = by_name("f32")
-SAMPLES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Combiner:
-    """One reduce's arithmetic.  `dtypes` are its results' types, `kept` those that partial results have.
+    """One reduce's arithmetic.  Values are given and taken as flat scalars, operand after operand."""
 
-    `identity` holds one number an operand to start from; without it a thread starts from the initial values.  Values
-    are given and taken as flat scalars, operand after operand.
-    """
-
-    hero: HloInstruction
-    computation: HloComputation
-    dtypes: tuple[DType, ...]
-    kept: tuple[DType, ...]
-    identity: tuple[float | int, ...] | None
+    rule: CombinerRule
 
     @property
-    def types(self) -> list[Any]:
+    def hero(self) -> HloInstruction:
+        return self.rule.hero
+
+    @property
+    def computation(self) -> HloComputation:
+        """What combines partial results."""
+        return self.rule.computation
+
+    @property
+    def kept(self) -> tuple[DType, ...]:
+        """The types of partial results."""
+        return self.rule.kept
+
+    @property
+    def initial_counts(self) -> bool:
+        """Whether the initial value isn't what threads start from, and must be combined in the end."""
+        return self.rule.identity is not None
+
+    @property
+    def types(self) -> list[Type]:
         """The IR types of a partial result's scalars."""
         return [type for dtype in self.kept for type in element_types(dtype)]
 
@@ -69,11 +63,11 @@ class Combiner:
 
     def start(self, e: ElementalEmitter) -> Values:
         """What a thread starts from, and what a thread without a value gives."""
-        if self.identity is None:
+        if self.rule.identity is None:
             return self.initial(e)
         return tuple(
             e.constant(number, type)
-            for number, dtype in zip(self.identity, self.kept, strict=True)
+            for number, dtype in zip(self.rule.identity, self.kept, strict=True)
             for type in element_types(dtype)
         )
 
@@ -84,11 +78,11 @@ class Combiner:
 
     def widened(self, e: ElementalEmitter, values: Sequence[Values]) -> Values:
         """Elements of the operands, in the types that partial results have."""
-        return self._converted(e, values, self.dtypes, self.kept)
+        return self._converted(e, values, self.rule.dtypes, self.kept)
 
     def narrowed(self, e: ElementalEmitter, values: Sequence[Value]) -> Values:
         """A result in the reduce's own types."""
-        return self._converted(e, self.split(values), self.kept, self.dtypes)
+        return self._converted(e, self.split(values), self.kept, self.rule.dtypes)
 
     def _converted(
         self, e: ElementalEmitter, values: Sequence[Values], source: Sequence[DType], target: Sequence[DType]
@@ -106,119 +100,5 @@ class Combiner:
 
 def combiner_of(hero: HloInstruction) -> Combiner | str:
     """The combiner of a reduce; in words why its value can't be put together from partial results."""
-    computation = hero.attr("to_apply", HloComputation)
-    count = len(hero.operands) // 2
-    dtypes = tuple(leaf.dtype for leaf in hero.shape.leaves())
-    inits = hero.operands[count:]
-    opcode = combiner_opcode(computation) if count == 1 else None
-    kept = tuple(_kept(opcode, dtype) for dtype in dtypes)
-    if kept != dtypes and opcode is not None:
-        computation = _wide(opcode, kept[0])
-    if opcode is None and not _is_free_of_order(computation, dtypes):
-        return f"the value of '{hero.name}' depends on the order in which '{computation.name}' is given the elements"
-    if _may_repeat(opcode, inits, computation):
-        return Combiner(hero, computation, dtypes, kept, None)
-    identity = _identity(opcode, kept[0]) if opcode is not None else None
-    if identity is None:
-        return (
-            f"'{hero.name}' starts from a value that its computation '{computation.name}' may not be given more than "
-            "once, and no value is known that changes nothing"
-        )
-    return Combiner(hero, computation, dtypes, kept, (identity,))
-
-
-def _kept(opcode: str | None, dtype: DType) -> DType:
-    return F32 if opcode in ("add", "multiply") and dtype.is_float and dtype.bits < F32.bits else dtype
-
-
-@lru_cache(maxsize=8)
-def _wide(opcode: str, dtype: DType) -> HloComputation:
-    return reducer(f"{opcode}_{dtype.name}", opcode, Shape(dtype))
-
-
-def _apply(computation: HloComputation, left: Numbers, right: Numbers) -> Numbers:
-    """The computation's values by the interpreter."""
-    # Only a fusion with a reducer of its own needs it.
-    from warpsmith.hlo.evaluator import evaluate_computation
-
-    return tuple(np.asarray(each) for each in evaluate_computation(computation, *left, *right))
-
-
-def _may_repeat(opcode: str | None, inits: Sequence[HloInstruction], computation: HloComputation) -> bool:
-    """Whether the initial values are constants that combined with themselves stay what they are."""
-    literals = [each.literal for each in inits if each.opcode == "constant"]
-    if len(literals) != len(inits):
-        return False
-    arrays = tuple(np.asarray(literal.array).reshape(()) for literal in literals if literal is not None)
-    if opcode is None:
-        again = _apply(computation, arrays, arrays)
-        return all(a.tobytes() == b.tobytes() for a, b in zip(again, arrays, strict=True))
-    is_pred = arrays[0].dtype == np.bool_
-    wanted = {"add": 0, "xor": 0, "multiply": 1}.get(opcode)
-    if wanted is not None and not is_pred:
-        return bool(arrays[0] == wanted)
-    return opcode in ("maximum", "minimum", "and", "or") or (is_pred and opcode in ("add", "multiply"))
-
-
-@lru_cache(maxsize=64)
-def _is_free_of_order(computation: HloComputation, dtypes: tuple[DType, ...]) -> bool:
-    """Whether the order of elements makes no difference, as far as small numbers, with ties, can tell."""
-    rng = np.random.default_rng(0)
-
-    def sample() -> Numbers:
-        low = [0 if dtype.kind in (Kind.UINT, Kind.PRED) else -2 for dtype in dtypes]
-        return tuple(
-            np.asarray(rng.integers(start, start + (2 if dtype.kind is Kind.PRED else 4))).astype(dtype.numpy)
-            for start, dtype in zip(low, dtypes, strict=True)
-        )
-
-    def same(left: Numbers, right: Numbers) -> bool:
-        return all(_close(a, b) for a, b in zip(left, right, strict=True))
-
-    for _ in range(SAMPLES):
-        a, b, c = sample(), sample(), sample()
-        ab = _apply(computation, a, b)
-        if not same(ab, _apply(computation, b, a)):
-            return False
-        if not same(_apply(computation, ab, c), _apply(computation, a, _apply(computation, b, c))):
-            return False
-    return True
-
-
-def _close(a: Array, b: Array) -> bool:
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    return bool(np.allclose(a.astype(wide), b.astype(wide), rtol=1e-2, atol=0, equal_nan=True))
-
-
-def _identity(opcode: str, dtype: DType) -> float | int | None:
-    """The number that changes nothing; None where there is none, or the op is another."""
-    match dtype.kind, opcode:
-        case Kind.PRED, ("or" | "add" | "maximum" | "xor"):
-            return 0
-        case Kind.PRED, ("and" | "multiply" | "minimum"):
-            return 1
-        case ((Kind.FLOAT | Kind.COMPLEX), "add"):
-            return -0.0
-        case ((Kind.SINT | Kind.UINT), ("add" | "or" | "xor")):
-            return 0
-        case ((Kind.SINT | Kind.UINT), "and"):
-            return -1
-        case ((Kind.SINT | Kind.UINT | Kind.FLOAT), "multiply"):
-            return 1
-        case ((Kind.SINT | Kind.UINT | Kind.FLOAT), ("maximum" | "minimum")):
-            return _extreme(dtype, -1 if opcode == "maximum" else 1)
-        case _:
-            return None
-
-
-def _extreme(dtype: DType, sign: int) -> float | int:
-    """The largest (sign 1) or least (sign -1) value."""
-    if dtype.is_signed:
-        return (1 << dtype.bits - 1) - 1 if sign > 0 else -(1 << dtype.bits - 1)
-    if dtype.is_integer:
-        return -1 if sign > 0 else 0  # all bits, or none
-    value = np.array(sign * np.inf).astype(dtype.numpy).astype(np.float64)
-    if np.isinf(value) or dtype.bits > 8:
-        return float(value)
-    codes = np.arange(1 << dtype.bits, dtype=np.uint8).view(dtype.numpy).astype(np.float64)
-    return float(np.nanmax(sign * codes)) * sign
+    rule = combiner_rule(hero)
+    return rule if isinstance(rule, str) else Combiner(rule)

@@ -9,6 +9,7 @@ that operands of one op always have one float precision.  `statements` lists the
 from __future__ import annotations
 
 import math
+
 from warpsmith.errors import InvalidHlo, UnknownOpcode, did_you_mean
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.opcodes import OPCODES, lookup

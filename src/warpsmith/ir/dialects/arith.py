@@ -11,7 +11,7 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, OpRow, Trait, Value
 from warpsmith.ir.dialects import arith_folds as folds
 from warpsmith.ir.dialects import semantics as sem
-from warpsmith.ir.types import I1, INDEX, FloatType, ShapedType, Type, element_type, with_element
+from warpsmith.ir.types import I1, INDEX, Type, with_element
 
 CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 CMPF = {
@@ -246,7 +246,3 @@ def constant_int(value: Value) -> int | None:
 
 def is_elementwise(op: Operation) -> bool:
     return op.row.has(Trait.ELEMENTWISE)
-
-
-def is_float_vector(type: Type) -> bool:
-    return isinstance(type, ShapedType) and isinstance(element_type(type), FloatType)

@@ -13,8 +13,6 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Effect, Operation, OpRow, Region, Trait, Value
 from warpsmith.ir.types import I32, INDEX, Type, element_type
 
-DIMENSIONS = ("x", "y", "z")
-
 _BARRIER = ((Effect.BARRIER, None),)
 
 ROWS = [

@@ -11,7 +11,7 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Effect, Operation, OpRow, Trait, Value
 from warpsmith.ir.format_kinds import ATOMIC_KINDS
-from warpsmith.ir.types import I32, MemRefType, element_type
+from warpsmith.ir.types import element_type
 
 ROWS = [
     OpRow("tensor.extract", ("tensor", "indices*"), syntax="tensor_extract", result_hint="extracted"),
@@ -81,8 +81,3 @@ def atomic_rmw(b: Builder, kind: str, value: Value, dest: Value, index: Value) -
     """Combine a value into an element of a rank-1 memref in one step; what was there before."""
     number = at.integer_attr(ATOMIC_KINDS.index(kind), at.I64)
     return b.op1("memref.atomic_rmw", (value, dest, index), value.type, {"kind": number})
-
-
-def alloca(b: Builder, type: MemRefType) -> Value:
-    """Private memory of one thread (a static shape)."""
-    return b.op1("memref.alloca", (), type, {"operandSegmentSizes": at.dense_array((0, 0), I32)})

@@ -362,6 +362,8 @@ def cast(op: Operation, a: Array) -> Array:
     result = _round(a, dtype)
     if dtype.name == "float4_e2m1fn":  # without a NaN of its own: -0, whatever the NaN's sign (ml_dtypes turns it)
         result = np.where(np.isnan(a), np.array(0x8, np.uint8).view(dtype), result)
+    elif a.dtype.name.endswith("fnuz") and dtype.kind == "f":  # whose one NaN has no sign (ml_dtypes makes it negative)
+        result = np.where(np.isnan(result), np.abs(result), result)
     return result
 
 

@@ -1,0 +1,61 @@
+"""convert-to-llvm: what is left becomes the llvm and nvvm dialects.
+
+    func.func @main(%in: memref<8xf32>, %i: index)              llvm.func @main(%in: !llvm.ptr, %i: i32)
+      %x = memref.load %in[%i]                            ->      %p = llvm.getelementptr %in[%i] ; %x = llvm.load %p
+      %y = arith.addf %x, %x : f32                                %y = llvm.fadd %x, %x : f32
+
+Ops with a one-to-one form (`OpRow.llvm`) are renamed where they stand; the others have a function in one of this
+package's tables.  `index` becomes an integer of the kernel's index width, a memref a bare pointer, an f8 or f4 an
+integer of its width.  Reference: pipeline.md 6.10, 7.1.
+"""
+
+from __future__ import annotations
+
+from warpsmith.errors import LoweringError
+from warpsmith.ir import attributes as at
+from warpsmith.ir.core import REGISTRY, Operation
+from warpsmith.ir.dialects import func
+from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, vectors
+from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
+
+NAME = "convert-to-llvm"
+CONTRACT = "bit-exact"
+
+_HANDLERS: dict[str, Handler] = {**functions.TABLE, **memory.TABLE, **vectors.TABLE, **arithmetic.TABLE}
+
+
+def run(module: Operation) -> None:
+    """Rewrite the module; LoweringError names an op without a form here."""
+    if not list(func.functions(module)):
+        return
+    low = Lowering(func.entry(module))
+    for op in list(module.body):
+        if op.name == "memref.global":
+            functions.convert_global(low, op)
+        elif op.name == "func.func":
+            functions.convert_function(low, op)
+            for nested in list(op.walk()):
+                if nested is not op:
+                    _convert(low, nested)
+
+
+def _convert(low: Lowering, op: Operation) -> None:
+    for result in op.results:
+        result.type = low.type(result.type)
+    handler = _HANDLERS.get(op.name)
+    if handler is not None:
+        handler(low, op)
+        return
+    name = op.row.llvm
+    if name is None:
+        if op.row.dialect in ("llvm", "nvvm"):
+            return
+        raise LoweringError(
+            f"{op.name} has no LLVM form{where(op)}",
+            help="an earlier pass should have expanded it; see the pass list of the target",
+        )
+    op.row = REGISTRY[name]
+    op.attributes.pop("xla.range", None)
+    op.attributes.pop("fastmath", None)
+    if name in ("llvm.intr.ctlz", "llvm.intr.cttz"):
+        op.attributes["is_zero_poison"] = at.boolean(False)

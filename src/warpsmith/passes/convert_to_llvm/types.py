@@ -1,0 +1,84 @@
+"""What each type becomes on a target, and what the conversion of every op needs.
+
+In: the types of arith, memref and vector ops.  Out: those of the llvm dialect; a memref is a bare pointer, `index` an
+integer of the kernel's width, an f8 or f4 an integer of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.types import (
+    BF16,
+    INDEX,
+    ComplexType,
+    FloatType,
+    IntegerType,
+    MemRefType,
+    Type,
+    VectorType,
+    element_type,
+    integer,
+    llvm_struct,
+    pointer,
+    with_element,
+)
+
+# No bf16 arithmetic is left on a CPU, and where the processor has none LLVM goes through f32 even to select or to move.
+_NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
+
+
+class Lowering:
+    """The state of one module's conversion: its target's types."""
+
+    def __init__(self, entry: Operation) -> None:
+        self.on_cpu = _target(entry) == "cpu"
+        bits = entry.attributes.get("warpsmith.index_bits")
+        self.index = integer(bits.value if isinstance(bits, at.IntegerAttr) else 64)
+        self.types: dict[Type, Type] = {INDEX: self.index}
+
+    def type(self, old: Type) -> Type:
+        found = self.types.get(old)
+        if found is None:
+            found = self.types[old] = self._convert(old)
+        return found
+
+    def _convert(self, old: Type) -> Type:
+        match old:
+            case MemRefType():
+                return pointer(old.space)
+            case FloatType() if old.text not in _NATIVE_FLOATS or (self.on_cpu and old is BF16):
+                return integer(old.width)
+            case ComplexType():
+                return llvm_struct((old.element, old.element))
+            case VectorType():
+                return with_element(old, self.type(old.element))
+            case _:
+                return old
+
+    def storage(self, type: Type) -> Type:
+        """The type of one element in memory: i1 takes a byte."""
+        element = self.type(element_type(type))
+        return integer(8) if isinstance(element, IntegerType) and element.width == 1 else element
+
+
+Handler = Callable[[Lowering, Operation], None]
+
+
+def number(b: Builder, value: int, type: Type) -> Value:
+    """An integer constant; every lane of a vector."""
+    attribute = at.splat_or_scalar(at.integer_attr(value, element_type(type)), type)
+    return b.op1("llvm.mlir.constant", (), type, {"value": attribute})
+
+
+def where(op: Operation) -> str:
+    """The HLO that an op came from, for the end of a message."""
+    return f" (from HLO instruction {', '.join(op.location.names)})" if op.location.names else ""
+
+
+def _target(entry: Operation) -> str:
+    found = entry.attributes.get("warpsmith.target")
+    return found.value if isinstance(found, at.StringAttr) else ""

@@ -1,0 +1,16 @@
+"""Each pass has a text test of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from warpsmith.passes.manager import TABLE
+
+FILES = {path.stem for path in (Path(__file__).parent / "passes").glob("*.mlir")}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_pass_has_a_text_test(name: str) -> None:
+    assert name.replace("-", "_") in FILES
