@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.kernel_runner import check
 
+from warpsmith.dtypes import by_name
 from warpsmith.numerics.inputs import Profile
 
 REDUCERS = """
@@ -121,16 +122,17 @@ def test_sums(name: str, target: str) -> None:
 X = np.arange(72, dtype=np.float32).reshape(9, 8)
 
 
-@pytest.mark.parametrize(("i", "j"), [(-5, 0), (2, 200), (100, 3)])
-def test_dynamic_slice_clamps_its_start(i: int, j: int) -> None:
+@pytest.mark.parametrize(("i", "j", "dtype"), [(-5, 0, "s32"), (2, 200, "u8"), (100, 3, "s32"), (-100, 100, "s8")])
+def test_dynamic_slice_clamps_its_start(i: int, j: int, dtype: str) -> None:
     """A u8 start of 200 isn't -56; the slice is moved to where it fits."""
     text = entry(
-        "x = f32[9,8] parameter(0)\n i = s32[] parameter(1)\n j = u8[] parameter(2)\n"
+        f"x = f32[9,8] parameter(0)\n i = {dtype}[] parameter(1)\n j = {dtype}[] parameter(2)\n"
         " ROOT r = f32[4,3] dynamic-slice(x, i, j), dynamic_slice_sizes={4,3}"
     )
     row, column = min(max(i, 0), 5), min(j, 5)
     for target in ("sm_90", "cpu"):
-        (found,) = check(text, [X, np.int32(i), np.uint8(j)], target)
+        start = by_name(dtype).numpy.type
+        (found,) = check(text, [X, start(i), start(j)], target)
         np.testing.assert_array_equal(found, X[row : row + 4, column : column + 3])
 
 
