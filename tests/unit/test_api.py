@@ -229,3 +229,28 @@ def test_only_an_argument_can_be_donated(donated: int) -> None:
         with pytest.raises(ArgumentMismatch, match=f"argument {donated} can't be donated"):
             exe(x, x, donate=[donated], out=out)
     np.testing.assert_array_equal(exe(x, x, donate=[0])[0], 2 * np.ones((8, 5)))
+
+
+def test_a_kernel_may_read_none_of_the_parameters() -> None:
+    text = "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT z = s32[4] iota(), iota_dimension=0\n}\n"
+    np.testing.assert_array_equal(ws.compile(ws.parse_hlo(text))(np.zeros(4, np.float32))[0], np.arange(4))
+
+
+def test_out_arrays_that_share_memory_are_refused() -> None:
+    text = (
+        "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  y = f32[4] negate(x)\n  w = f32[4] abs(x)\n"
+        "  ROOT t = (f32[4], f32[4]) tuple(y, w)\n}\n"
+    )
+    both = np.zeros(4, np.float32)
+    with pytest.raises(ArgumentMismatch, match="shares memory"):
+        ws.compile(ws.parse_hlo(text))(both, out=[both, both])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_products_and_sums_agree_on_generated_input(seed: int) -> None:
+    """Partial sums that overflow in another order are no error of a kernel."""
+    text = (
+        "HloModule m\nENTRY e {\n  x = f32[17,33] parameter(0)\n  y = f32[33,15] parameter(1)\n"
+        "  ROOT w = f32[17,15] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n"
+    )
+    assert ws.run(ws.parse_hlo(text), seed=seed, iterations=1, measure_copy=False).match

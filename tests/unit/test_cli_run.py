@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -402,3 +403,15 @@ ENTRY e { x = f32[64] parameter(0) ROOT s = f32[64] sort(x), dimensions={0}, to_
     status, _, err = run(capsys, "compile", str(file), "--stage", "cubin", "-o", str(tmp_path / "x.cubin"))
     assert status == 2
     assert "the module has 0 kernels" in err
+
+
+def test_output_goes_into_pipes_and_through_links(hlo: str, tmp_path: Path) -> None:
+    """A rename would replace the pipe, or the link."""
+    real, link = tmp_path / "real.ptx", tmp_path / "link.ptx"
+    real.write_text("old")
+    link.symlink_to(real)
+    assert main(["compile", hlo, "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert ".version" in real.read_text()
+    assert main(["compile", hlo, "-o", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()

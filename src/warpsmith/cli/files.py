@@ -53,10 +53,14 @@ def write_text(path: str | None, text: str) -> None:
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """To a file, through a temporary one beside it and a rename."""
-    target = Path(path)
+    """To a file, through a temporary one beside it and a rename; a link's target, and straight into what is no file."""
+    target = Path(path).resolve()
     temporary: str | None = None
     try:
+        if target.exists() and not target.is_file():  # a device or a pipe, which a rename would replace
+            with open(target, "wb") as stream:
+                stream.write(data)
+            return
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)

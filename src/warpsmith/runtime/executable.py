@@ -149,7 +149,9 @@ def _single_kernel(plan: Plan) -> _OneKernel | None:
     sources = [plan.storage[b] for b in step.inputs]
     if not all(b in position for b in sources) or any(plan.is_repacked(b) for b in step.inputs):
         return None
-    return _OneKernel(step, [position[b] for b in sources], [plan.buffers[b] for b in step.outputs])
+    return _OneKernel(
+        step, [position[b] for b in sources], [plan.buffers[b] for b in step.outputs], len(plan.parameters)
+    )
 
 
 class _OneKernel:
@@ -157,9 +159,9 @@ class _OneKernel:
 
     __slots__ = ("alignments", "kernel", "makers", "order", "outputs")
 
-    def __init__(self, step: KernelStep, order: list[int], outputs: list[BufferSpec]) -> None:
+    def __init__(self, step: KernelStep, order: list[int], outputs: list[BufferSpec], parameters: int) -> None:
         self.kernel = step.kernel
-        self.order = order if order != list(range(len(order))) else None
+        self.order = order if order != list(range(parameters)) else None
         self.outputs = [s if not s.is_row_major else None for s in outputs]
         self.makers = [maker_of(s) for s in outputs]
         self.alignments = step.kernel.alignments[len(step.inputs) :]
@@ -236,4 +238,8 @@ def _checked_out(out: Sequence[Array] | Array, specs: Sequence[BufferSpec]) -> l
             raise ArgumentMismatch(f"output {i} is {spec.describe()}, but `out` holds {given}")
         if not target.flags.writeable:
             raise ArgumentMismatch(f"`out` array {i} is read-only")
+        if any(np.may_share_memory(target, earlier) for earlier in targets[:i]):
+            raise ArgumentMismatch(
+                f"`out` array {i} shares memory with an earlier one", help="give each output its own"
+            )
     return targets

@@ -31,13 +31,17 @@ Launch = tuple[int, bytes, int, int]
 """A kernel to run: its address, the packed pointers of its arguments, its workgroups, the workgroups of a piece."""
 
 
+MOST_THREADS = 1024
+"""More threads than any machine here has cores; a larger wish is cut to it."""
+
+
 def thread_count() -> int:
     """Threads that a kernel may use: `WARPSMITH_THREADS`, else the cores that this process may run on."""
     asked = os.environ.get("WARPSMITH_THREADS")
     if asked is not None:
         if not asked.isdecimal() or int(asked) < 1:
             raise UsageError(f"WARPSMITH_THREADS is '{asked}', which isn't a positive number")
-        return int(asked)
+        return min(int(asked), MOST_THREADS)
     return core_count()
 
 
