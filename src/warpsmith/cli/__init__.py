@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
     "compile": "print a stage: emitted or lowered IR, LLVM IR, PTX, machine code",
     "opt": "run passes on IR text",
     "indexing": "print the indexing maps of each instruction",
+    "bisect": "find the first pass that changed a result",
+    "reduce": "shrink a module that fails",
     "hlo": "count, print, extract from, or draw HLO",
     "doctor": "say what is installed and what works here",
 }
