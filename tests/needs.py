@@ -18,9 +18,19 @@ import pytest
 from warpsmith.errors import ToolMissing
 from warpsmith.targets.ptxas import find_ptxas
 
-__all__ = ["MLIR_OPT", "needs_gpu", "needs_jax", "needs_mlir_opt", "needs_posix", "needs_ptxas"]
+__all__ = [
+    "CHROMIUM",
+    "MLIR_OPT",
+    "needs_chromium",
+    "needs_gpu",
+    "needs_jax",
+    "needs_mlir_opt",
+    "needs_posix",
+    "needs_ptxas",
+]
 
 MLIR_OPT = shutil.which("mlir-opt-22") or shutil.which("mlir-opt")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def _why_no_ptxas() -> str:
@@ -44,6 +54,7 @@ def _mark(why: str) -> pytest.MarkDecorator:
 
 
 needs_mlir_opt = _mark("" if MLIR_OPT else "mlir-opt isn't installed (Debian: mlir-22-tools)")
+needs_chromium = _mark("" if CHROMIUM else "no Chromium is installed (Debian: chromium)")
 needs_ptxas = _mark(_why_no_ptxas())
 needs_gpu = _mark(_why_no_gpu())
 needs_jax = _mark("" if importlib.util.find_spec("jaxlib") else "jax isn't installed (pip install 'warpsmith[jax]')")

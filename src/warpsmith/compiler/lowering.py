@@ -29,7 +29,8 @@ class LoweredKernel:
 
     `streams`: some outputs are written past the caches.
 
-    `emitted_text`, `lowered_text` and `steps` (the IR after each pass) are there when they were asked to be kept.
+    `emitted_text`, `lowered_text`, `steps` (the IR after each pass) and `step_ops` (how many ops there are, as emitted
+    and after each pass) are there when they were asked to be kept.
     """
 
     emitted: EmittedKernel
@@ -41,6 +42,7 @@ class LoweredKernel:
     emitted_text: str = ""
     lowered_text: str = ""
     steps: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    step_ops: list[int] = field(default_factory=list[int])
 
 
 def architecture(target: Device) -> str:
@@ -84,13 +86,16 @@ def _lowered(
     entry = func.entry(module)
     emitted_seconds = perf_counter() - start
     steps: list[tuple[str, str]] = []
+    step_ops: list[int] = []
     emitted_text = ""
     hook = None
     if keep:
         emitted_text = _print(module, generic)
+        step_ops.append(_ops(module))
 
         def record(_index: int, name: str, module: Operation) -> None:
             steps.append((name, _print(module, generic)))
+            step_ops.append(_ops(module))
 
         hook = record
     if target.is_gpu:
@@ -114,7 +119,12 @@ def _lowered(
         emitted_text=emitted_text,
         lowered_text=steps[-1][1] if steps else "",
         steps=steps,
+        step_ops=step_ops,
     )
+
+
+def _ops(module: Operation) -> int:
+    return sum(1 for _ in module.walk())
 
 
 def _print(module: Operation, generic: bool) -> str:

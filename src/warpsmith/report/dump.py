@@ -2,7 +2,7 @@
 
     gelu_example.main.00.emitted.mlir, .01.simplify-arith.mlir, ... , .llvm.ll, .ptx
 
-`index.txt` has a line a file on what the pass changed.
+`index.txt` has a line a file on what the pass changed; `gelu_example.html` shows all of it on one page.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from warpsmith.compiler import compile, kernel_steps
 from warpsmith.devices import device
 from warpsmith.errors import FileError, UsageError
 from warpsmith.hlo.module import HloModule
+from warpsmith.report.page import Code, page
 
 __all__ = ["dump_module"]
 
@@ -39,7 +40,8 @@ def dump_module(
     keep = _filter(pass_re)
     files: dict[str, str] = {f"{_safe(module.name)}.hlo": str(module)}
     index: list[str] = []
-    for fusion, kernel in kernel_steps(module, target, numerics=numerics, generic=generic):
+    kernels = kernel_steps(module, target, numerics=numerics, generic=generic)
+    for fusion, kernel in kernels:
         stem = f"{_safe(module.name)}.{_safe(fusion)}"
         previous = ""
         for number, (name, text) in enumerate([("emitted", kernel.emitted_text), *kernel.steps]):
@@ -52,9 +54,17 @@ def dump_module(
     files["index.txt"] = "\n".join(index) + "\n"
     _write(Path(directory), files)
     stage, ending = ("ptx", "ptx") if device(target).is_gpu else ("asm", "s")
-    code = {f"{_safe(module.name)}.{ending}": compile(module, target, numerics=numerics, cache=cache).artifact(stage)}
+    text = compile(module, target, numerics=numerics, cache=cache).artifact(stage)
+    name = _safe(module.name)
+    code = {
+        f"{name}.{ending}": text,
+        f"{name}.html": page(module, target, numerics, kernels, Code(_TITLES[stage], text)),
+    }
     _write(Path(directory), code)
     return [*files, *code]
+
+
+_TITLES = {"ptx": "PTX", "asm": "assembly"}
 
 
 def _filter(pass_re: str | None) -> Callable[[str], bool]:
