@@ -290,6 +290,62 @@ class PtxSyntaxError(WarpsmithError):
     code = "WS1102"
 
 
+class CheckFailed(SimulationError):
+    """A kernel does in the simulator what no hardware would do; `finding` (see `simt.results`) has the details."""
+
+    code = "WS1103"
+
+    def __init__(self, cause: str, *, finding: object, span: Span | None = None, help: str | None = None) -> None:
+        super().__init__(cause, span=span, help=help)
+        self.finding = finding
+
+
+# 12: tile programs
+class TileSyntaxError(WarpsmithError):
+    """Python text that the kernel language has no meaning for."""
+
+    code = "WS1201"
+
+
+class InvalidTileProgram(WarpsmithError):
+    """A kernel whose parts don't fit together: shapes, dtypes, scopes, regions, launch extents."""
+
+    code = "WS1202"
+
+
+class InvalidLayout(InvalidTileProgram):
+    """A layout that is none: its scopes don't connect, its extents don't fit a shape, no axis has the name."""
+
+    code = "WS1204"
+
+
+class DispatchFailed(WarpsmithError):
+    """No variant of a tile primitive takes this call.
+
+    `rejected` has a row a variant: its name with its priority, and why it doesn't take the call.
+    """
+
+    code = "WS1203"
+
+    def __init__(
+        self,
+        cause: str,
+        *,
+        span: Span | None = None,
+        help: str | None = None,
+        rejected: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        super().__init__(cause, span=span, help=help)
+        self.rejected = tuple(rejected)
+
+    def __str__(self) -> str:
+        lines = super().__str__().split("\n")
+        width = max((len(name) for name, _ in self.rejected), default=0)
+        rows = [f"  {name:<{width}}  {reason}" for name, reason in self.rejected]
+        at = len(lines) - 1 if self.help else len(lines)
+        return "\n".join([*lines[:at], *rows, *lines[at:]])
+
+
 # 99: our own bugs
 class InternalError(WarpsmithError):
     """A bug in Warpsmith."""

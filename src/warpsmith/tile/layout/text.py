@@ -1,0 +1,93 @@
+"""Layouts as text, which reads back to the same layout.
+
+S[(32, 8):(1@laneid, 1)] + R[2:4@warpid] + 5@laneid
+swizzle(3, 3, 3, inner) of S[(8, 64):(64, 1)]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from warpsmith.errors import InvalidLayout
+from warpsmith.tile.layout.axes import AXES, Axis, axis_named
+from warpsmith.tile.layout.iters import Iter
+from warpsmith.tile.layout.swizzle import ComposeLayout
+from warpsmith.tile.layout.tile_layout import TileLayout
+
+__all__ = ["layout_text", "parse_layout"]
+
+M = AXES["m"]
+
+
+def layout_text(layout: TileLayout) -> str:
+    """The text of a layout."""
+    parts = [_part("S", layout.shard)]
+    if layout.replica:
+        parts.append(_part("R", layout.replica))
+    parts += [f"{amount}{_at(axis)}" for axis, amount in layout.offset.items() if amount]
+    return " + ".join(parts)
+
+
+def _part(letter: str, iters: Sequence[Iter]) -> str:
+    extents = [str(each.extent) for each in iters]
+    strides = [f"{each.stride}{_at(each.axis)}" for each in iters]
+    if len(iters) == 1:
+        return f"{letter}[{extents[0]}:{strides[0]}]"
+    return f"{letter}[({', '.join(extents)}):({', '.join(strides)})]"
+
+
+def _at(axis: Axis) -> str:
+    return "" if axis == M else f"@{axis.name}"
+
+
+_SWIZZLE = re.compile(r"swizzle\((\d+), *(\d+), *(\d+), *(inner|outer)\) of ")
+_BRACKETS = re.compile(r"([SR])\[([^:\]]+):([^\]]+)\]")
+_DISTANCE = re.compile(r"(-?\d+) *(?:@ *(\w+))?")
+
+
+def parse_layout(text: str) -> TileLayout | ComposeLayout:
+    """The layout that a text stands for.  InvalidLayout where it is none."""
+    swizzle = _SWIZZLE.match(text)
+    tile = _tile(text[swizzle.end() :] if swizzle else text, text)
+    if swizzle is None:
+        return tile
+    lengths = (int(swizzle[1]), int(swizzle[2]), int(swizzle[3]))
+    return ComposeLayout(*lengths, inner=swizzle[4] == "inner", tile=tile)
+
+
+def _tile(text: str, whole: str) -> TileLayout:
+    parts: dict[str, tuple[Iter, ...]] = {"S": (), "R": ()}
+    offset: dict[Axis, int] = {}
+    for term in (each.strip() for each in text.split(" + ")):
+        brackets, distance = _BRACKETS.fullmatch(term), _DISTANCE.fullmatch(term)
+        if brackets is not None:
+            parts[brackets[1]] += _iters(brackets[2], brackets[3], whole)
+        elif distance is not None:
+            axis, amount = _distance(distance)
+            offset[axis] = offset.get(axis, 0) + amount
+        else:
+            raise _unreadable(term, whole)
+    return TileLayout(shard=parts["S"], replica=parts["R"], offset=offset)
+
+
+def _iters(extents: str, strides: str, whole: str) -> tuple[Iter, ...]:
+    sizes = [each.strip() for each in extents.strip(" ()").split(",") if each.strip()]
+    steps = [_DISTANCE.fullmatch(each.strip()) for each in strides.strip(" ()").split(",") if each.strip()]
+    if len(sizes) != len(steps) or not all(each.isdecimal() for each in sizes):
+        raise _unreadable(f"{extents}:{strides}", whole)
+    found: list[Iter] = []
+    for size, step in zip(sizes, steps, strict=True):
+        if step is None:
+            raise _unreadable(strides, whole)
+        axis, amount = _distance(step)
+        found.append(Iter(int(size), amount, axis))
+    return tuple(found)
+
+
+def _distance(match: re.Match[str]) -> tuple[Axis, int]:
+    return axis_named(match[2]) if match[2] else M, int(match[1])
+
+
+def _unreadable(part: str, whole: str) -> InvalidLayout:
+    return InvalidLayout(f"can't read '{part}' in the layout '{whole}'", help="S[(32, 8):(1@laneid, 1)] + 5@warpid")
