@@ -2,6 +2,7 @@
 
 warpsmith hlo stats FILE.hlo                       counts of opcodes, fusions, bytes; the fingerprint
 warpsmith hlo print FILE.hlo --style short         the module in another of XLA's styles
+warpsmith hlo print FILE.hlo --rewrites gather-simplifier,scatter-simplifier
 warpsmith hlo extract FILE.hlo fusion.3            one instruction, or one computation, as a module of its own
 warpsmith hlo graph FILE.hlo --around add.7 --radius 3 --format mermaid
 """
@@ -39,6 +40,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     made["stats"].add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     styles = "XLA's default style, its short one, or operands with shapes; without this, the file's own"
     made["print"].add_argument("--style", choices=("default", "short", "operand-shapes"), help=styles)
+    made["print"].add_argument("--rewrites", metavar="A,B", help="apply HLO rewrites first: gather-simplifier, ...")
+    made["print"].add_argument("--target", default="sm_90", help="what tree-reduction is for (default: sm_90)")
     made["print"].add_argument("--no-metadata", action="store_true", help="leave metadata out")
     made["print"].add_argument("--no-layouts", action="store_true", help="leave layouts out")
     names = "an instruction, computation/instruction, or a computation"
@@ -80,6 +83,11 @@ def _print(module: HloModule, arguments: argparse.Namespace) -> str:
     from warpsmith.hlo.printer import print_module
     from warpsmith.hlo.style import DEFAULT, SHORT
 
+    if arguments.rewrites:
+        from warpsmith.devices import device
+        from warpsmith.fusion.rewrites import apply
+
+        module = apply(module, arguments.rewrites, device(arguments.target))
     styles = {"default": DEFAULT, "short": SHORT, "operand-shapes": dataclasses.replace(DEFAULT, operand_shapes=True)}
     style = module.style or DEFAULT
     if arguments.style is not None:
