@@ -24,6 +24,7 @@ __all__ = [
     "Span",
     "WarpsmithError",
     "did_you_mean",
+    "require",
 ]
 
 
@@ -80,6 +81,12 @@ def _excerpt(span: Span) -> list[str]:
 
 _LONGEST_WORD = 64
 _MOST_WORDS = 5000
+
+
+def require(value: object, kind: type | tuple[type, ...], message: str, *, help: str | None = None) -> None:
+    """UsageError unless `value` is a `kind`: for those who call without a type checker."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{message}, not {type(value).__name__}", help=help)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

@@ -6,68 +6,34 @@ sums in random order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
+from hlo.erring import push_ulps, pushed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsmith.dtypes import DType, by_name
-from warpsmith.hlo.evaluator import elementwise, evaluate, evaluate_with_bounds, floats, within_bounds
-from warpsmith.hlo.evaluator.formats import round_once
+from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds, floats, within_bounds
 from warpsmith.hlo.parser import parse_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
-PUSH = 2
-"""By how many ulp the functions of the kernels under test are off."""
-
-
-def _ulps(opcode: str, dtype: DType) -> float:
-    return PUSH if opcode in floats.WIDE_UNARY or opcode in floats.WIDE_BINARY else 0
 
 
 def _exact(opcode: str, dtype: DType) -> float:
     return 0
 
 
-@contextmanager
-def _pushed(dtype: str, seed: int) -> Iterator[None]:
-    """The interpreter's functions, each result off its right value by up to PUSH numbers of `dtype`."""
-    rng = np.random.default_rng(seed)
-    row = by_name(dtype)
-
-    def push(function: Callable[..., Array]) -> Callable[..., Array]:
-        def pushed(*arrays: Array) -> Array:
-            right = round_once(function(*arrays), row)
-            codes = right.view(f"i{right.dtype.itemsize}").astype(np.int64)
-            lowest = -(1 << (row.bits - 1))
-            places = np.where(codes < 0, lowest - codes, codes) + rng.integers(-PUSH, PUSH, codes.shape, endpoint=True)
-            moved = np.where(places < 0, lowest - places, places).astype(f"i{right.dtype.itemsize}").view(right.dtype)
-            return np.where(np.isfinite(right) & np.isfinite(moved), moved, right).astype(np.float64)
-
-        return pushed
-
-    unary, binary, tables = dict(floats.WIDE_UNARY), dict(floats.WIDE_BINARY), dict(elementwise._tables)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(floats, "WIDE_UNARY", {name: push(function) for name, function in unary.items()})
-        patch.setattr(floats, "WIDE_BINARY", {name: push(function) for name, function in binary.items()})
-        patch.setattr(elementwise, "_tables", {})
-        yield
-    assert elementwise._tables == tables
-
-
 def _check(text: str, arrays: list[Array], dtype: str, seeds: int = 3) -> list[Array]:
     """Bounds of a module, after kernels of three seeds were found inside them."""
     module = parse_hlo(text)
-    outputs, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=_ulps)
+    outputs, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=push_ulps)
     for mine, reference in zip(outputs, evaluate(module, *arrays), strict=True):
         np.testing.assert_array_equal(mine.view(np.uint8), reference.view(np.uint8))
     rows = [leaf.dtype for leaf in module.entry.root.shape.leaves()]
     for seed in range(seeds):
-        with _pushed(dtype, seed):
+        with pushed(dtype, seed):
             kernel = evaluate(module, *arrays)
         for got, want, bound, row in zip(kernel, outputs, bounds, rows, strict=True):
             inside = within_bounds(got, want, bound, row)
@@ -150,7 +116,7 @@ def test_exactly_rounded_ops_have_no_error() -> None:
         *("f = T maximum(d, e)", "g = T reverse(f), dimensions={0}", "r = T subtract(g, x)"),
     ]
     x, y = (np.random.default_rng(seed).standard_normal(1000).astype(np.float32) for seed in range(2))
-    _, (bound,) = evaluate_with_bounds(parse_hlo(_one(lines, 1000, "f32")), x, y, op_ulp_bound=_ulps)
+    _, (bound,) = evaluate_with_bounds(parse_hlo(_one(lines, 1000, "f32")), x, y, op_ulp_bound=push_ulps)
     assert not bound.any()
 
 
@@ -169,7 +135,7 @@ def test_a_comparison_is_open_only_where_the_error_reaches() -> None:
     text = _one(["t = T tanh(x)", "r = P compare(t, y), direction=LT"], 401, "f32").replace(
         "P compare", "pred[401] compare"
     )
-    _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, y, op_ulp_bound=_ulps)
+    _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, y, op_ulp_bound=push_ulps)
     assert np.isinf(bound[near]).sum() >= near.sum() - 1  # tanh(0) is exact
     assert not bound[~near].any()
 
@@ -190,7 +156,7 @@ def test_a_choice_left_open_is_bounded_by_both_sides() -> None:
     }"""
     x = np.array([0.5, 0.5], np.float32)
     tanh = np.tanh(x.astype(np.float64)).astype(np.float32)
-    _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, tanh * np.float32([1, 0.9]), op_ulp_bound=_ulps)
+    _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, tanh * np.float32([1, 0.9]), op_ulp_bound=push_ulps)
     assert 2.0 <= bound[0] < 2.001
     assert bound[1] == 0
 
@@ -207,7 +173,7 @@ def test_truncation_is_open_only_at_whole_numbers() -> None:
       ROOT r = s32[3] convert(m)
     }"""
     x = np.array([0.0, 0.1, np.log(2)], np.float32)
-    _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, op_ulp_bound=_ulps)
+    _, (bound,) = evaluate_with_bounds(parse_hlo(text), x, op_ulp_bound=push_ulps)
     assert bound.tolist() == [1, 0, 1]
 
 
@@ -285,7 +251,7 @@ def test_softmax_of_a_kernel_stays_inside() -> None:
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((16, 257)) * 4).astype(np.float32)
     x[:, 5] = -np.inf
-    (want,), (bound,) = evaluate_with_bounds(parse_hlo(text), x, op_ulp_bound=_ulps)
+    (want,), (bound,) = evaluate_with_bounds(parse_hlo(text), x, op_ulp_bound=push_ulps)
     shifted = x - x.max(axis=1, keepdims=True)
     for _ in range(5):
         e = np.exp(shifted.astype(np.float64)).astype(np.float32)
@@ -313,10 +279,10 @@ def test_integers_and_selecting_combiners_are_exact() -> None:
       ROOT r = (f32[5], s32[5]) reduce(x, i, z, n), dimensions={1}, to_apply=arg
     }"""
     x = np.random.default_rng(0).standard_normal((5, 70)).astype(np.float32)
-    _, bounds = evaluate_with_bounds(parse_hlo(text), x, op_ulp_bound=_ulps)
+    _, bounds = evaluate_with_bounds(parse_hlo(text), x, op_ulp_bound=push_ulps)
     assert not any(bound.any() for bound in bounds)
     inexact = text.replace("x = f32[5,70] parameter(0)", "p = f32[5,70] parameter(0)\n x = f32[5,70] tanh(p)")
-    _, bounds = evaluate_with_bounds(parse_hlo(inexact), x, op_ulp_bound=_ulps)
+    _, bounds = evaluate_with_bounds(parse_hlo(inexact), x, op_ulp_bound=push_ulps)
     assert all(np.isinf(bound).all() for bound in bounds)  # which one wins is open
 
 
@@ -326,7 +292,7 @@ def test_chunks_change_no_bound() -> None:
     rng = np.random.default_rng(0)
     count = 300_001
     x, y = (rng.standard_normal(count).astype(np.float32) for _ in range(2))
-    _, (whole,) = evaluate_with_bounds(parse_hlo(_one(lines, count, "f32")), x, y, op_ulp_bound=_ulps)
+    _, (whole,) = evaluate_with_bounds(parse_hlo(_one(lines, count, "f32")), x, y, op_ulp_bound=push_ulps)
     part = slice(65_000, 66_000)
-    _, (piece,) = evaluate_with_bounds(parse_hlo(_one(lines, 1000, "f32")), x[part], y[part], op_ulp_bound=_ulps)
+    _, (piece,) = evaluate_with_bounds(parse_hlo(_one(lines, 1000, "f32")), x[part], y[part], op_ulp_bound=push_ulps)
     np.testing.assert_array_equal(whole[part], piece)

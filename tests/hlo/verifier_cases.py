@@ -421,6 +421,11 @@ BAD: list[tuple[str, str, str]] = [
         "its slice size is 2",
     ),
     (
+        "gather.empty",
+        f"x = f32[6,2] gather(a, ix), {_GATHER.replace('sizes={1,2}', 'sizes={0,2}')}",
+        "whose slice size is 0",
+    ),
+    (
         "gather.dimensions",
         f"x = f32[6,2] gather(a, ix), {_GATHER.replace('dims={0},', 'dims={},')}",
         "offset_dims names 1 dimensions, 2 of the operand",

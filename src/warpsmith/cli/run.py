@@ -64,7 +64,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="print each instruction's value in the reference interpreter: range and NaNs",
     )
     parser.add_argument(
-        "--step-limit", type=_positive, metavar="N", help="instructions that the reference may take (default: 50000000)"
+        "--step-limit", type=_positive, metavar="N", help="instructions that the reference may take (default: 10000000)"
     )
     parser.add_argument("--save-repro", metavar="X.zip", help="write a zip that replays this command elsewhere")
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing on disk")

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from warpsmith.errors import InternalError, UnknownTarget, did_you_mean
+from warpsmith.errors import InternalError, UnknownTarget, did_you_mean, require
 
 __all__ = ["Device", "device", "device_names"]
 
@@ -59,6 +59,12 @@ class Device:
     @property
     def is_cpu(self) -> bool:
         return self.platform == "cpu"
+
+    @property
+    def architecture(self) -> str:
+        """The sm_ name that LLVM and ptxas know a GPU by."""
+        major, minor = self.compute_capability
+        return f"sm_{major}{minor}"
 
     @property
     def is_blackwell(self) -> bool:
@@ -125,6 +131,7 @@ def device_names() -> tuple[str, ...]:
 
 def device(name: str) -> Device:
     """The device called `name`; UnknownTarget when there is none."""
+    require(name, str, "a target is a device's name", help=f"known devices: {', '.join(device_names())}")
     found = _BY_KEY.get(_key(name))
     if found is None:
         known = [*device_names(), *_ALIASES]

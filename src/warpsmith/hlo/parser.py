@@ -12,7 +12,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from warpsmith.errors import BadAttribute, HloSyntaxError, UnknownOpcode, did_you_mean
+from warpsmith.errors import BadAttribute, HloSyntaxError, UnknownOpcode, did_you_mean, require
 from warpsmith.hlo.attribute_readers import Reference
 from warpsmith.hlo.attribute_table import ATTRIBUTES, ValueKind
 from warpsmith.hlo.header_text import check_new, read_header, unknown_attribute
@@ -48,8 +48,10 @@ def parse_hlo(text: str, file: str = "<string>") -> HloModule:
     """The module that `text` holds.
 
     Without `ENTRY`, the last computation that nothing calls is taken for a fusion's body and wrapped into an entry.
-    Raises subclasses of WarpsmithError of group 02 (text) and InvalidHlo (numbering, order, layouts).
+    Raises subclasses of WarpsmithError of group 02 (text), InvalidHlo (numbering, order, layouts), and UsageError for
+    what isn't text.
     """
+    require(text, str, "parse_hlo takes HLO text", help="of a file: Path(name).read_text()")
     with _collector_paused():
         return _Parser(Source(text, file)).module()
 

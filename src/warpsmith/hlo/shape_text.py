@@ -111,6 +111,10 @@ class ShapeReader:
             if not scanner.text.startswith(",", scanner.pos):
                 break
             scanner.pos += 1
+        if scanner.text.startswith(("/*", "//"), scanner.pos):
+            return scanner.error(
+                "a comment can't stand among a shape's dimensions", scanner.pos, 2, help="move it before the shape"
+            )
         if scanner.peek() == "-":
             return scanner.error("a dimension can't be negative", help="dimensions are 0 or more, <=N, or ?")
         if scanner.peek() == "]":

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.dtypes import DType, by_name, from_numpy
-from warpsmith.errors import ArgumentMismatch
+from warpsmith.errors import ArgumentMismatch, UsageError
 from warpsmith.numerics.ulp import UNCOMPARABLE, bits_of, ulp_distance, ulp_size
 
 __all__ = ["Comparison", "Tolerance", "compare"]
@@ -29,12 +29,22 @@ class Tolerance:
     By ulp (the default): its distance is at most `ulp`, or its absolute error at most `absolute` (a number, or an array
     of the result's shape: the a-priori bounds of sums).  With `abs_error` or `rel_error` set, XLA's rule: it is wrong
     only if its absolute *and* its relative error exceed these (one that isn't given counts as 0).
+
+    `estimated` says how many of `absolute` are estimates rather than bounds; it changes no verdict.  UsageError for a
+    tolerance below zero, or NaN.
     """
 
     ulp: int = 0
     absolute: float | Array = 0.0
     abs_error: float | None = None
     rel_error: float | None = None
+    estimated: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("ulp", "abs_error", "rel_error"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and value >= 0):
+                raise UsageError(f"{name} is {value!r}; a tolerance is a number of at least 0")
 
     @property
     def is_xla(self) -> bool:

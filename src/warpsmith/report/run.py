@@ -13,9 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from warpsmith.compiler import compile, simulated
-from warpsmith.errors import SimulationError, UsageError, did_you_mean
-from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
+from warpsmith.compiler import compile
+from warpsmith.compiler.simulated import simulated
+from warpsmith.errors import SimulationError, UsageError, did_you_mean, require
+from warpsmith.hlo.evaluator import evaluate, evaluate_with_limits
 from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT
 from warpsmith.hlo.module import HloModule
@@ -25,7 +26,7 @@ from warpsmith.numerics.compare import Comparison, Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.runtime.bandwidth import copy_bandwidth
 from warpsmith.runtime.executable import Executable, KernelInfo
-from warpsmith.simt.ptx import PtxStats
+from warpsmith.simt.results import LaunchResult
 
 __all__ = ["OutputReport", "RunReport", "compiled", "random_inputs", "run"]
 
@@ -55,7 +56,7 @@ class RunReport:
     and intermediate values take.  `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's
     copy bandwidth, measured in the same run.  `match` is None where there was no reference.  `unbounded` counts
     elements of which the reference knows no bound, since rounding errors may have grown without limit on the way: any
-    value matches there.
+    value matches there.  `estimated` counts those whose bound is an estimate (`hlo/evaluator/estimate.py`).
     """
 
     module: str
@@ -83,6 +84,7 @@ class RunReport:
     max_rel_error: float | None = None
     mismatches: int | None = None
     unbounded: int = 0
+    estimated: int = 0
     seed: int = 0
     iterations: int = 0
     outputs: list[OutputReport] = field(default_factory=list[OutputReport])
@@ -158,7 +160,11 @@ def run(
     if platform == "sim":
         return _simulated(module, arrays, target, stage, numerics, seed, reference, (abs_error, rel_error), results)
     if reference not in REFERENCES:
-        raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(reference, REFERENCES))
+        raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(str(reference), REFERENCES))
+    for name, number in (("iterations", iterations), ("step_limit", step_limit)):
+        if number is not None and (int(number) != number or number < 1):
+            raise UsageError(f"{name} is {number}; it is a whole number of at least 1")
+    require(seed, int, "a seed is a whole number")
     start = perf_counter()
     exe = compile(module, target=target, numerics=numerics, cache=cache)
     report = _of_executable(module, exe, perf_counter() - start)
@@ -194,8 +200,8 @@ def _simulated(
 ) -> RunReport:
     """One simulated call; what the simulator's checks find is in the report, not raised."""
     start = perf_counter()
-    counters: list[PtxStats] = []
-    exe = simulated(module, target, numerics=numerics, stage=stage, counters=counters if stage == "ptx" else None)
+    launches: list[LaunchResult] = []
+    exe = simulated(module, target, numerics=numerics, stage=stage, launches=launches)
     report = _of_executable(module, exe, perf_counter() - start)
     report.platform, report.reference, report.seed, report.iterations = "sim", reference, seed, 1
     report.notes.append(f"simulated at stage {stage}; times are the simulator's, not a GPU's")
@@ -204,10 +210,10 @@ def _simulated(
     try:
         found = exe(*inputs)
     except SimulationError as error:
-        report.findings.append(str(error))
+        report.findings += [str(finding) for each in launches for finding in each.findings] or [str(error)]
         return report
     report.time_ms = (perf_counter() - start) * 1e3
-    report.findings += [finding for each in counters for finding in (*each.findings, *each.races)]
+    report.findings += [str(finding) for each in launches for finding in each.findings]
     if reference == "interpreter":
         start = perf_counter()
         wanted = _expected(module, inputs, *errors, STEP_LIMIT)
@@ -270,8 +276,9 @@ def _expected(
     if abs_error is not None or rel_error is not None:
         expected = evaluate(module, *inputs, step_limit=step_limit)
         return expected, [Tolerance(abs_error=abs_error, rel_error=rel_error)] * len(expected)
-    expected, bounds = evaluate_with_bounds(module, *inputs, op_ulp_bound=bound, step_limit=step_limit)
-    return expected, [Tolerance(absolute=b) for b in bounds]
+    expected, limits, estimated = evaluate_with_limits(module, *inputs, op_ulp_bound=bound, step_limit=step_limit)
+    pairs = zip(limits, estimated, strict=True)
+    return expected, [Tolerance(absolute=limit, estimated=int(guessed.sum())) for limit, guessed in pairs]
 
 
 def _compare(
@@ -289,8 +296,16 @@ def _compare(
     report.max_rel_error = max((c.max_rel_error for c in found), default=0.0)
     report.mismatches = sum(c.mismatches for c in found)
     report.unbounded = sum(int(np.isinf(t.absolute).sum()) for t in tolerances)
+    report.estimated = sum(t.estimated for t in tolerances)
+    if report.estimated:
+        report.tolerance += " or, where that is wide, an estimate"
+    whole = sum(each.size for each in expected)
+    if report.estimated:
+        report.notes.append(
+            f"the bounds of {report.estimated} of {whole} elements are estimates, from evaluations with random errors: "
+            "sure ones would be wider than a hundredth of the element"
+        )
     if report.unbounded:
-        whole = sum(each.size for each in expected)
         report.notes.append(
             f"{report.unbounded} of {whole} elements have no bound: rounding errors may grow without limit on their "
             "way, so any value matches; --abs-error and --rel-error compare them"

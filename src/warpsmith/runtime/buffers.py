@@ -69,7 +69,12 @@ def as_array(value: object) -> Array:
     own conversion.  `ArgumentMismatch` for what isn't an array, or isn't in host memory."""
     if isinstance(value, dlpack.SupportsDlpack) and not isinstance(value, np.ndarray):
         return dlpack.to_numpy(value)
-    array: Array = np.asarray(value)
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentMismatch("a masked array would lose its mask: HLO has none", help="fill it: array.filled(value)")
+    try:
+        array: Array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentMismatch(f"a {type(value).__name__} isn't an array: {error}") from error
     if array.dtype == object:
         raise ArgumentMismatch(f"a {type(value).__name__} isn't an array")
     return array

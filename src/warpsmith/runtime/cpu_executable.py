@@ -125,6 +125,7 @@ class CpuKernel:
         "_pack",
         "_table_bytes",
         "_tables",
+        "aliases",
         "alignments",
         "code",
         "name",
@@ -139,10 +140,12 @@ class CpuKernel:
         arguments: Sequence[ArgSpec],
         *,
         table_bytes: Sequence[int] = (),
+        aliases: Sequence[tuple[int, int]] = (),
         threads: int | None = None,
     ) -> None:
         """`arguments` has one entry a pointer, inputs before outputs; the tables, if any, aren't among them.
 
+        `aliases` are (output, input) pairs that are one buffer, by position among outputs and inputs.
         `threads` limits the cores that the kernel is worth (1: it runs on the caller's thread).  Raises
         `LoweringError` when the code has no such function.
         """
@@ -152,6 +155,7 @@ class CpuKernel:
         self._grain = workgroups if pieces <= _PIECES_PER_THREAD else max(1, -(-workgroups // pieces))
         count = len(arguments) + len(table_bytes)
         self._pack = struct.Struct(f"={count}Q").pack
+        self.aliases = tuple(aliases)
         self.alignments = tuple(spec.alignment for spec in arguments)
         self._checks = tuple(
             (i, spec.alignment - 1, spec.name) for i, spec in enumerate(arguments) if spec.alignment > 1

@@ -10,12 +10,12 @@ A plan of one kernel, the usual case for a fusion, takes a short way: validate, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from warpsmith.errors import ArgumentMismatch, UsageError, did_you_mean
+from warpsmith.errors import ArgumentMismatch, UsageError, did_you_mean, require
 from warpsmith.runtime.buffers import as_array, pointer
 from warpsmith.runtime.plan import Array, BufferSpec, KernelInfo, KernelStep, Plan
 from warpsmith.runtime.runner import Clock, Runner, maker_of
@@ -80,7 +80,9 @@ class Executable:
         """
         inputs = self._admitted(arrays)
         if donate and donate is not True:
+            require(donate, (list, tuple, range, set, frozenset), "`donate` is True, or numbers of arguments")
             for i in donate:
+                require(i, int, "`donate` holds numbers of arguments")
                 if not 0 <= i < len(inputs):
                     raise ArgumentMismatch(f"argument {i} can't be donated: there are {len(inputs)}")
         only = self._only
@@ -143,6 +145,8 @@ def _single_kernel(plan: Plan) -> _OneKernel | None:
     if len(plan.steps) != 1 or not isinstance(plan.steps[0], KernelStep):
         return None
     step = plan.steps[0]
+    if step.aliases:
+        return None
     if list(step.outputs) != plan.outputs or any(b in plan.constants for b in step.inputs):
         return None
     position = {b: i for i, b in enumerate(plan.parameters)}
@@ -229,7 +233,10 @@ class _Parameter:
 
 def _checked_out(out: Sequence[Array] | Array, specs: Sequence[BufferSpec]) -> list[Array]:
     """The arrays to write to, one an output; ArgumentMismatch when one can't take its result."""
+    require(out, Iterable, "`out` is an array, or one an output")
     targets = [out] if isinstance(out, np.ndarray) else list(out)
+    for target in targets:
+        require(target, np.ndarray, "`out` holds numpy arrays")
     if len(targets) != len(specs):
         raise ArgumentMismatch(f"the module has {len(specs)} outputs, `out` holds {len(targets)} arrays")
     for i, (target, spec) in enumerate(zip(targets, specs, strict=True)):

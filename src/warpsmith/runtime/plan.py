@@ -96,13 +96,18 @@ class KernelInfo:
 
 @dataclass(frozen=True, slots=True)
 class KernelStep:
-    """A kernel over buffers: inputs in order, then outputs.  `frees`: storages whose last use this is."""
+    """A kernel over buffers: inputs in order, then outputs.  `frees`: storages whose last use this is.
+
+    `aliases`: (output, input) pairs, by position, that are one buffer to the kernel: the input's memory, or a copy of it
+    where that isn't the plan's to write to, or is needed later.
+    """
 
     kernel: CpuKernel
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     name: str
     frees: tuple[int, ...] = ()
+    aliases: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

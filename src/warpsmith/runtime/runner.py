@@ -20,6 +20,7 @@ import numpy as np
 
 from warpsmith.dtypes import Kind, pack, unpack
 from warpsmith.runtime.buffers import ALIGNED_FROM, default_pool, pointer
+from warpsmith.runtime.copies import copied
 from warpsmith.runtime.plan import (
     AnyStep,
     Array,
@@ -201,6 +202,8 @@ def _action(plan: Plan, step: AnyStep, made: dict[int, Runner]) -> Action:
 def _kernel(plan: Plan, step: KernelStep) -> Action:
     makers = [maker_of(plan.buffers[b]) for b in step.outputs]
     launch, outputs = step.kernel.launch, step.outputs
+    if step.aliases:
+        return _updating_kernel(plan, step)
     sources = [plan.storage[b] for b in step.inputs]
     if any(plan.is_repacked(b) for b in step.inputs):
 
@@ -221,6 +224,37 @@ def _kernel(plan: Plan, step: KernelStep) -> Action:
         for b, array in zip(outputs, made, strict=True):
             memory[b] = array
             frame.owned[b] = True
+
+    return run
+
+
+def _updating_kernel(plan: Plan, step: KernelStep) -> Action:
+    """A kernel whose outputs begin as inputs: in their memory, where that is free and as the kernel wants it."""
+    source_of = dict(step.aliases)
+    makers = [maker_of(plan.buffers[b]) for b in step.outputs]
+    sources = [plan.storage[b] for b in step.inputs]
+    alignments = step.kernel.alignments[len(step.inputs) :]
+    free = {
+        i: sources[i] in step.frees and sources.count(sources[i]) == 1 and not plan.is_repacked(step.inputs[i])
+        for i in source_of.values()
+    }
+
+    def run(frame: _Frame) -> None:
+        arrays = [frame.stored(b) for b in step.inputs]
+        made: list[Array] = []
+        for number, (make, dims, dtype) in enumerate(makers):
+            source = source_of.get(number)
+            if source is None:
+                made.append(make(dims, dtype))
+                continue
+            array = arrays[source]
+            if not (free[source] and frame.owned[sources[source]]) or pointer(array) % alignments[number]:
+                array = copied(array)
+            arrays[source] = array
+            made.append(array.reshape(-1).view(dtype).reshape(dims))
+        step.kernel.launch([*map(pointer, arrays), *map(pointer, made)])
+        for b, array in zip(step.outputs, made, strict=True):
+            frame.put(b, array, True)
 
     return run
 

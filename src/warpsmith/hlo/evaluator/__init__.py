@@ -7,7 +7,18 @@
 from __future__ import annotations
 
 from warpsmith.hlo.evaluator.error_bound import evaluate_with_bounds, within_bounds
+from warpsmith.hlo.evaluator.estimate import estimate_errors, evaluate_with_limits
 from warpsmith.hlo.evaluator.interpreter import Trace, evaluate, evaluate_computation
 from warpsmith.hlo.evaluator.values import Array, Value
 
-__all__ = ["Array", "Trace", "Value", "evaluate", "evaluate_computation", "evaluate_with_bounds", "within_bounds"]
+__all__ = [
+    "Array",
+    "Trace",
+    "Value",
+    "estimate_errors",
+    "evaluate",
+    "evaluate_computation",
+    "evaluate_with_bounds",
+    "evaluate_with_limits",
+    "within_bounds",
+]

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 
 from warpsmith.dtypes import DType, by_name
-from warpsmith.hlo.attributes import Window
-from warpsmith.hlo.evaluator.bounded import Bounded, errors_of, largest_finite, number, ulp
+from warpsmith.hlo.attributes import ConvDimNumbers, Window
+from warpsmith.hlo.evaluator.bounded import Bounded, errors_of, largest_finite, number, real_part, ulp
 from warpsmith.hlo.evaluator.dot import narrowed
 from warpsmith.hlo.evaluator.reduce import single_op
 from warpsmith.hlo.evaluator.scatter import destinations
@@ -87,18 +87,22 @@ def _all_exact(operands: Sequence[Bounded]) -> bool:
 
 
 def _sum_error(magnitude: Array, propagated: Array, terms: int, result: Array, dtype: DType, depth: Depth) -> Array:
-    """The error of a sum of `terms` products: `magnitude` is the sum of their sizes, errors included."""
-    unit = 2.0**-53 if dtype.bits == 64 else 2.0**-24
-    chain = min(depth(terms) + 1, 1 << 22)
-    growth = chain * unit / (1 - chain * unit) if terms > 1 else 0.0
-    tiny = terms * 2.0**-149 if terms > 1 and dtype.bits < 64 else 0.0
+    """The error of a sum of `terms` products: `magnitude` is the sum of their sizes, errors included.
+
+    Each part of a complex sum has two real products a term; both parts err.
+    """
+    part, factor = real_part(dtype), math.sqrt(2.0) if dtype.is_complex else 1.0
+    unit = 2.0**-53 if part.bits == 64 else 2.0**-24
+    chain = min(depth(2 * terms if dtype.is_complex else terms) + 1, 1 << 22)
+    growth = factor * chain * unit / (1 - chain * unit) if terms > 1 or dtype.is_complex else 0.0
+    tiny = factor * terms * 2.0**-149 if growth and part.bits < 64 else 0.0
     propagated = np.where(np.isnan(propagated), np.inf, propagated)
     error = propagated + growth * magnitude + np.where(magnitude > 0, tiny, 0.0)
     size = np.abs(number(result, dtype))
-    error = error + np.where(error > 0, ulp(size + error, dtype), 0.0)
+    error = error + np.where(error > 0, factor * ulp(size + error, part), 0.0)
     # Partial sums may overflow where the whole sum doesn't.
-    limit = largest_finite(_F64 if dtype.bits == 64 else by_name("f32"))
-    lost = (magnitude * (1 + growth) > limit) | (size + error > largest_finite(dtype))
+    limit = largest_finite(_F64 if part.bits == 64 else by_name("f32"))
+    lost = (magnitude * (1 + growth) > limit) | (size + error > largest_finite(part))
     # An infinite or NaN operand that is itself certain makes the result so, whatever the order.
     return np.where(np.isfinite(magnitude), np.where(lost, np.inf, error), np.where(propagated < np.inf, 0.0, np.inf))
 
@@ -130,7 +134,7 @@ def _fold(
     dtype = instruction.operands[0].array_shape.dtype
     if _all_exact(operands) and _rounds_nothing(combiner):
         return _nothing(results)
-    if opcode is None or not dtype.is_float:
+    if opcode is None or not (dtype.is_float or (dtype.is_complex and opcode == "add")):
         return _unknown(results)
     x, init = (number(operand.value, dtype) for operand in operands)
     error, init_error = errors_of(operands)
@@ -169,8 +173,9 @@ def _products(
     """dot and convolution."""
     dtype = instruction.array_shape.dtype
     sources = [operand.array_shape.dtype for operand in instruction.operands]
-    if not dtype.is_float or not all(source.is_float for source in sources):
-        integers = not dtype.is_float and not dtype.is_complex
+    inexact = dtype.is_float or dtype.is_complex
+    if not inexact or not all(source.is_float or source.is_complex for source in sources):
+        integers = not inexact
         return _nothing(results) if integers and _all_exact(operands) else _unknown(results)
     algorithm = instruction.attributes.get("algorithm")
     if algorithm is not None and not _all_exact(operands):
@@ -195,8 +200,9 @@ def _inner(instruction: HloInstruction) -> int:
     if instruction.opcode == "dot":
         dims = instruction.operands[0].array_shape.dims
         return math.prod(dims[axis] for axis in instruction.ints("lhs_contracting_dims", ()))
-    kernel = instruction.operands[1].array_shape  # every element but for its output features meets one result
-    return kernel.elements
+    kernel = instruction.operands[1].array_shape
+    features = instruction.attr("dim_labels", ConvDimNumbers).rhs.index("o")
+    return kernel.elements // max(kernel.dims[features], 1)
 
 
 def _scatter(
@@ -209,24 +215,51 @@ def _scatter(
     if _all_exact(data) and _rounds_nothing(combiner):
         return _nothing(results)
     overwrites = len(combiner.parameters) == 2 and combiner.root is combiner.parameters[1]
-    adds = single_op(combiner) == "add" and dtype.is_float
-    if count > 1 or not (overwrites or adds) or operands[count].error is not None:
+    opcode = "assign" if overwrites else single_op(combiner)
+    if count > 1 or opcode not in _SCATTERED or not dtype.is_float or operands[count].error is not None:
         return _unknown(results)
     kept, places, order = destinations(instruction, operands[count].value)
     error, update_error = errors_of(data)
     propagated = np.array(error, np.float64).reshape(-1)
     moved = update_error.transpose(order)[kept]
-    if overwrites:
+    if opcode == "assign":
         propagated[places] = moved
         return [propagated.reshape(results[0].shape)]
-    np.add.at(propagated, places, moved)
+    if opcode in ("maximum", "minimum"):
+        np.maximum.at(propagated, places, moved)
+        return [propagated.reshape(results[0].shape)]
+    fold = np.add if opcode == "add" else np.multiply
     magnitude = (np.abs(number(data[0].value, dtype)) + error).reshape(-1)
-    np.add.at(magnitude, places, (np.abs(number(data[1].value, dtype)) + update_error).transpose(order)[kept])
-    hits = np.bincount(places, minlength=1)
-    total = _sum_error(magnitude, propagated, int(hits.max()) + 1, results[0].reshape(-1), dtype, depth)
+    fold.at(magnitude, places, (np.abs(number(data[1].value, dtype)) + update_error).transpose(order)[kept])
+    hits = int(np.bincount(places, minlength=1).max())
+    flat = results[0].reshape(-1)
+    if opcode == "add":
+        np.add.at(propagated, places, moved)
+        total = _sum_error(magnitude, propagated, hits + 1, flat, dtype, depth)
+    else:
+        total = _scattered_product(magnitude, data, hits + 1, flat, dtype)
     untouched = np.ones(magnitude.shape, np.bool_)
     untouched[places] = False
     return [np.where(untouched, error.reshape(-1), total).reshape(results[0].shape)]
+
+
+_SCATTERED = frozenset(("assign", "add", "multiply", "maximum", "minimum"))
+
+
+def _scattered_product(most: Array, data: Sequence[Bounded], terms: int, result: Array, dtype: DType) -> Array:
+    """The error of products of at most `terms` factors, `most` in size, none of which may over- or underflow."""
+    sizes = [np.abs(number(each.value, dtype)) for each in data]
+    span = max((float(np.max(np.where(s > 0, np.abs(np.log2(s)), 0.0), initial=0.0)) for s in sizes), default=0.0)
+    part = _F64 if dtype.bits == 64 else by_name("f32")
+    if not span * terms < -math.log2(float(np.finfo(part.numpy).tiny)) - 1:
+        return np.broadcast_to(np.asarray(np.inf), result.shape)
+    unit = 2.0 ** -(dtype.mantissa + 1)
+    growth = terms * unit / (1 - terms * unit) if terms * unit < 0.5 else np.inf
+    size = np.abs(number(result, dtype))
+    # Two factors, both exact, are rounded once, as the reference does.
+    drift = 0.0 if terms <= 2 else growth
+    total = np.where(_all_exact(data), 0.0, np.maximum(most - size, 0.0) * (1 + growth)) + drift * most
+    return total + np.where(total > 0, ulp(size + total, dtype), 0.0)
 
 
 def _needs_exact(

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from warpsmith.dtypes import DType
+from warpsmith.dtypes import DType, by_name
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.evaluator.formats import FORMATS, wide
 from warpsmith.hlo.evaluator.integers import load
@@ -29,6 +29,7 @@ __all__ = [
     "grow",
     "largest_finite",
     "number",
+    "real_part",
     "single",
     "singles",
     "ulp",
@@ -83,6 +84,11 @@ def number(array: Array, dtype: DType) -> Array:
     if dtype.is_complex:
         return array.astype(np.complex128)
     return load(array, dtype).astype(np.float64) if dtype.is_integer else array.astype(np.float64)
+
+
+def real_part(dtype: DType) -> DType:
+    """The type of a complex type's parts; a float type itself."""
+    return by_name("f64" if dtype.bits == 128 else "f32") if dtype.is_complex else dtype
 
 
 def largest_finite(dtype: DType) -> float:

@@ -88,13 +88,27 @@ def _sign(a: Array) -> Array:
 
 
 def _logistic(a: Array) -> Array:
-    return _divide(np.ones_like(a), 1.0 + np.exp(-a))
+    """1 / (1 + e^-a) or, where that is the smaller power, e^a / (1 + e^a).
+
+    1 + E e^ib is (1 - E) + 2 E cos^2(b/2) + i E sin b, which keeps its digits near the poles.
+    """
+    x, y = np.real(a), np.imag(a)
+    right = x >= 0
+    size, angle = np.exp(-np.abs(x)), np.where(right, -y, y)
+    sine = np.where(y == 0, angle, np.sin(angle))
+    power = np.exp(join(-np.abs(x), angle))
+    bottom = join(-np.expm1(-np.abs(x)) + 2.0 * size * np.cos(angle / 2.0) ** 2, size * sine)
+    bottom = np.where(np.isinf(x), 1.0, bottom)
+    return _divide(np.where(right, 1.0, power), bottom)
 
 
 def _expm1(a: Array) -> Array:
-    """numpy's, but real where `a` is: there it multiplies an infinite size by a zero sine."""
+    """numpy's, but real where `a` is: there it multiplies an infinite size by a zero sine; -1 where e^a is nothing."""
     result = np.expm1(a)
-    return join(np.real(result), np.where(np.imag(a) == 0, np.imag(a), np.imag(result)))
+    gone = np.real(a) == -np.inf
+    imaginary = np.where(np.imag(a) == 0, np.imag(a), np.imag(result))
+    imaginary = np.where(gone & np.isnan(imaginary), 0.0, imaginary)
+    return join(np.where(gone, -1.0, np.real(result)), imaginary)
 
 
 def _log_plus_one(a: Array) -> Array:
@@ -102,7 +116,7 @@ def _log_plus_one(a: Array) -> Array:
     x, y = np.real(a), np.imag(a)
     near = 0.5 * np.log1p(x * (2.0 + x) + y * y)
     return join(
-        np.where(np.maximum(np.abs(x), np.abs(y)) < 0.5, near, np.log(np.hypot(1.0 + x, y))), np.arctan2(y, 1 + x)
+        np.where(np.maximum(np.abs(x), np.abs(y)) < 0.5, near, np.real(np.log(join(1.0 + x, y)))), np.arctan2(y, 1 + x)
     )
 
 
@@ -111,8 +125,35 @@ def _rsqrt(a: Array) -> Array:
 
 
 def _cbrt(a: Array) -> Array:
-    size, angle = np.cbrt(np.abs(a)), np.arctan2(np.imag(a), np.real(a)) / 3.0
+    third = np.rint(_scale(a) / 3.0).astype(np.int64)
+    inner = join(np.ldexp(np.real(a), 3 * third), np.ldexp(np.imag(a), 3 * third))
+    size, angle = np.ldexp(np.cbrt(np.abs(inner)), -third), np.arctan2(np.imag(a), np.real(a)) / 3.0
     return join(size * np.cos(angle), np.where(angle == 0, angle, size * np.sin(angle)))
+
+
+def _atan2(y: Array, x: Array) -> Array:
+    """-i log((x + iy) / sqrt(x^2 + y^2)); NaN where a part isn't finite.
+
+    Its parts are half the angle of (x + iy) conj(x - iy), up to half a turn, and half the log of |x - iy| / |x + iy|.
+    """
+    # On the root's cut the sign of the sum's imaginary part, though it be zero, says on which side.
+    side = np.copysign(np.pi / 2, np.real(x) * np.imag(x) + np.real(y) * np.imag(y))
+    down = np.minimum(_scale(x), _scale(y)) + 1
+    (a, b), (c, d) = ((np.ldexp(np.real(z), down), np.ldexp(np.imag(z), down)) for z in (y, x))
+    plus, minus = join(c - b, d + a), join(c + b, d - a)
+    ratio = 4.0 * (c * b - d * a) / np.abs(plus) ** 2
+    near = np.abs(ratio) < 0.5  # far from the poles, where x + iy or x - iy is zero
+    turned = _multiply(plus, np.conj(minus))
+    half = 0.5 * np.arctan2(np.where(near, 2.0 * (c * a + d * b), np.imag(turned)), np.real(turned))
+    angle, other = np.angle(plus), np.angle(minus)
+    root = (angle + other) / 2.0
+    root = np.where(np.abs(root) > np.pi / 2, root - np.copysign(np.pi, root), root)
+    rough = angle - np.where(np.abs(np.abs(root) - np.pi / 2) < 1e-15, side, root)
+    real = half + np.pi * np.rint((rough - half) / np.pi)
+    real = np.where(np.abs(real) > np.pi + 1e-14, real - np.copysign(2.0 * np.pi, real), real)
+    imaginary = np.where(near, 0.25 * np.log1p(ratio), 0.5 * np.log(np.abs(minus) / np.abs(plus)))
+    finite = np.isfinite(y) & np.isfinite(x)
+    return join(np.where(finite, real, np.nan), np.where(finite, imaginary, np.nan))
 
 
 def _before(strict: bool, less: bool) -> Binary:
@@ -166,6 +207,7 @@ BINARY: Mapping[str, Binary] = {
     "multiply": _multiply,
     "divide": _divide,
     "power": _power,
+    "atan2": _atan2,
     "maximum": _maximum,
     "minimum": _minimum,
 }

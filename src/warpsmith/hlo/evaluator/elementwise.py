@@ -133,10 +133,21 @@ def _unary(instruction: HloInstruction) -> Function:
     raise unsupported(instruction, dtype.name)
 
 
+_NEVER_ZERO = frozenset({"multiply", "divide", "power", "atan2"})
+
+
+def _positive(op: Function | None) -> Function | None:
+    """An op on scales, which are positive, gives no zero, though float64 may: that would be NaN as a scale."""
+    return None if op is None else lambda *arrays: np.where((found := op(*arrays)) == 0, 2.0**-200, found)
+
+
 def _binary(instruction: HloInstruction) -> Function:
     opcode, dtype = instruction.opcode, _operand_dtype(instruction)
     if dtype.is_float:
-        function = _float_op(dtype, floats.EXACT_BINARY.get(opcode), floats.WIDE_BINARY.get(opcode))
+        exact, rounded = floats.EXACT_BINARY.get(opcode), floats.WIDE_BINARY.get(opcode)
+        if dtype.name == "f8e8m0fnu" and opcode in _NEVER_ZERO:
+            exact, rounded = None, _positive(exact or rounded)
+        function = _float_op(dtype, exact, rounded)
         if function is not None:
             return function
     if dtype.is_integer and opcode in integers.BINARY:
@@ -198,6 +209,9 @@ def _clamp(instruction: HloInstruction) -> Function:
         return _through(partial(load, dtype=dtype), between, partial(store, dtype=dtype))
     if dtype.kind is Kind.PRED:
         return _between(np.logical_or, np.logical_and)
+    if dtype.is_complex:
+        between = _between(complexes.BINARY["maximum"], complexes.BINARY["minimum"])
+        return _through(_complex_parts, between, _stored_as(dtype))
     raise unsupported(instruction, dtype.name)
 
 

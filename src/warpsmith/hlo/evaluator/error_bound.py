@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from warpsmith.dtypes import DType, Kind, by_name
+from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator import floats
 from warpsmith.hlo.evaluator.bound_elementwise import PROPAGATE, Operand, Situation, monotone, unsettled
 from warpsmith.hlo.evaluator.bound_sums import SUMS, Depth
@@ -28,6 +28,7 @@ from warpsmith.hlo.evaluator.bounded import (
     errors_of,
     largest_finite,
     number,
+    real_part,
     singles,
     ulp,
 )
@@ -45,7 +46,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import TupleShape
 from warpsmith.hlo.verifier import verify_module
 
-__all__ = ["evaluate_with_bounds", "within_bounds"]
+__all__ = ["BoundMachine", "evaluate_with_bounds", "plain_value", "within_bounds", "without_error"]
 
 _DATA_OPERANDS = {"dynamic-slice": 1, "dynamic-update-slice": 2, "gather": 1}
 """How many leading operands of an indexed op are data; the others are indices."""
@@ -56,7 +57,7 @@ _COMPLEX_OPS = frozenset(
 )
 
 
-class _BoundMachine(Machine[BoundedValue]):
+class BoundMachine(Machine[BoundedValue]):
     """Evaluates values and their errors together."""
 
     def __init__(self, op_ulp_bound: UlpBound, depth: Depth, step_limit: int = STEP_LIMIT) -> None:
@@ -144,7 +145,7 @@ class _BoundMachine(Machine[BoundedValue]):
             operands = singles(values)
             result = plain([operand.value for operand in operands])
             if isinstance(result, tuple) or all(operand.error is None for operand in operands):
-                return _exact(result)
+                return without_error(result)
             if recast or any(operand.error is not None for operand in operands[data:]):
                 return Bounded(result, np.broadcast_to(np.asarray(np.inf), result.shape))
             indices = [operand.value for operand in operands[data:]]
@@ -196,7 +197,7 @@ class _BoundMachine(Machine[BoundedValue]):
                 (verdict,) = bounded_leaves(self.run(condition, [state]))
                 certain = certain and (verdict.error is None or not verdict.error.any())
                 if not bool(verdict.value):
-                    return state if certain else _unknown(_value_of(state))
+                    return state if certain else _unknown(plain_value(state))
                 state = self.run(body, [state])
 
         return kernel
@@ -209,7 +210,7 @@ class _BoundMachine(Machine[BoundedValue]):
             chosen = chosen_branch(instruction, selector.value)
             result = self.run(branches[chosen], [values[1 + chosen]])
             certain = selector.error is None or not selector.error.any()
-            return result if certain else _unknown(_value_of(result))
+            return result if certain else _unknown(plain_value(result))
 
         return kernel
 
@@ -225,7 +226,7 @@ class _BoundMachine(Machine[BoundedValue]):
         plain, axes = self._plain.make_kernel(instruction), transform_axes(instruction)
         inverse = "I" in str(instruction.attributes.get("fft_type", "FFT")).upper().removesuffix("FFT")
         dtype = instruction.array_shape.dtype
-        part = dtype if dtype.is_float else by_name("f64" if dtype.bits == 128 else "f32")
+        part = real_part(dtype)
 
         def kernel(values: Sequence[BoundedValue]) -> BoundedValue:
             (operand,) = singles(values)
@@ -246,9 +247,9 @@ class _BoundMachine(Machine[BoundedValue]):
         exact_inside = all(self._is_exact(callee) for callee in instruction.called_computations)
 
         def kernel(values: Sequence[BoundedValue]) -> BoundedValue:
-            result = plain([_value_of(value) for value in values])
+            result = plain([plain_value(value) for value in values])
             known = exact_inside and all(leaf.error is None for value in values for leaf in bounded_leaves(value))
-            return _exact(result) if known else _unknown(result)
+            return without_error(result) if known else _unknown(result)
 
         return kernel
 
@@ -268,8 +269,8 @@ def _pair(result: Array, error: Array) -> Bounded:
     return Bounded(result, error if error.any() else None)
 
 
-def _exact(value: Value) -> BoundedValue:
-    return tuple(_exact(element) for element in value) if isinstance(value, tuple) else Bounded(value)
+def without_error(value: Value) -> BoundedValue:
+    return tuple(without_error(element) for element in value) if isinstance(value, tuple) else Bounded(value)
 
 
 def _unknown(value: Value) -> BoundedValue:
@@ -278,8 +279,8 @@ def _unknown(value: Value) -> BoundedValue:
     return Bounded(value, np.broadcast_to(np.asarray(np.inf), value.shape))
 
 
-def _value_of(value: BoundedValue) -> Value:
-    return tuple(_value_of(element) for element in value) if isinstance(value, tuple) else value.value
+def plain_value(value: BoundedValue) -> Value:
+    return tuple(plain_value(element) for element in value) if isinstance(value, tuple) else value.value
 
 
 def _unknown_stays(at: Situation, propagated: Array) -> Array:
@@ -298,7 +299,7 @@ def _rounded(found: Array, propagated: Array, dtype: DType, own: float, slack: f
     """The error of a result: what its operands cause, and its own rounding."""
     size = np.abs(found)
     if dtype.is_float or dtype.is_complex:
-        part = dtype if dtype.is_float else by_name("f64" if dtype.bits == 128 else "f32")
+        part = real_part(dtype)
         ulps = own + slack * (propagated > 0) if slack else own
         if dtype.is_complex:
             ulps = ulps * np.sqrt(2.0)
@@ -345,9 +346,9 @@ def evaluate_with_bounds(
     """
     verify_module(module)
     arguments = arguments_of(module.entry, arrays)
-    machine = _BoundMachine(op_ulp_bound, depth or (lambda terms: terms), step_limit)
+    machine = BoundMachine(op_ulp_bound, depth or (lambda terms: terms), step_limit)
     with np.errstate(all="ignore"), enough_memory():
-        result = machine.run(module.entry, [_exact(argument) for argument in arguments])
+        result = machine.run(module.entry, [without_error(argument) for argument in arguments])
     shapes = module.entry.root.shape.leaves()
     pairs = zip(bounded_leaves(result), shapes, strict=True)
     found = [each for each, shape in pairs if shape.dtype.kind is not Kind.TOKEN]

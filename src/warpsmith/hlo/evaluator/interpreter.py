@@ -177,7 +177,7 @@ def arguments_of(computation: HloComputation, arrays: Sequence[Any]) -> list[Val
         )
     checked: list[Array] = []
     for number, (array, shape) in enumerate(zip(arrays, shapes, strict=True)):
-        dense: Array = np.asarray(array)
+        dense = _dense(array, f"argument {number} of '{computation.name}'")
         if dense.dtype != shape.dtype.numpy or dense.shape != shape.dims:
             raise ArgumentMismatch(
                 f"argument {number} of '{computation.name}' is {dense.dtype}{list(dense.shape)} where "
@@ -187,6 +187,19 @@ def arguments_of(computation: HloComputation, arrays: Sequence[Any]) -> list[Val
         checked.append(dense)
     supply = iter(checked)
     return [nested(parameter.shape, supply) for parameter in computation.parameters]
+
+
+def _dense(value: Any, what: str) -> Array:
+    """A numpy array; ArgumentMismatch for what is none, or would lose its mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentMismatch(f"{what} is a masked array, and HLO has no masks", help="fill it: array.filled(value)")
+    try:
+        dense: Array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentMismatch(f"{what} is no array: {error}") from error
+    if dense.dtype == object:
+        raise ArgumentMismatch(f"{what} is a {type(value).__name__}, which is no array")
+    return dense
 
 
 def array_leaves(shape: AnyShape) -> list[Shape]:

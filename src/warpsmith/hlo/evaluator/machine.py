@@ -19,7 +19,7 @@ from warpsmith.hlo.shapes import Shape
 
 __all__ = ["STEP_LIMIT", "Domain", "Machine"]
 
-STEP_LIMIT = 50_000_000
+STEP_LIMIT = 10_000_000
 """How many instructions an evaluation may take before it is given up as endless, unless the caller says otherwise."""
 
 V = TypeVar("V")
@@ -81,7 +81,7 @@ class Machine(ABC, Generic[V]):
             raise StepLimit(
                 f"the evaluation took more than {self._limit} instructions, the last ones in '{computation.name}'",
                 span=computation.span,
-                help="a while loop may never end; if it does, allow more steps",
+                help="a while loop may never end; if it does, allow more steps: step_limit=, or --step-limit",
             )
         if len(arguments) != len(plan.parameters):
             raise InvalidHlo(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.errors import InvalidHlo, UnknownOpcode, did_you_mean
+from warpsmith.errors import InvalidHlo, UnknownOpcode, did_you_mean, require
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.opcodes import OPCODES, lookup
 from warpsmith.hlo.shapes import AnyShape
@@ -66,7 +66,11 @@ STATED: frozenset[str] = frozenset(
 
 
 def verify_module(module: HloModule) -> None:
-    """Check the header and every instruction; InvalidHlo for the first thing that breaks a rule."""
+    """Check the header and every instruction; InvalidHlo for the first thing that breaks a rule.
+
+    UsageError for what is no module.
+    """
+    require(module, HloModule, "a module is wanted", help="make one of HLO text: warpsmith.parse_hlo(text)")
     known = set(module.computations)
     names: set[str] = set()
     for computation in module.computations:

@@ -176,7 +176,11 @@ def _gather(instruction: HloInstruction) -> AnyShape:
             f"offset_dims names {len(offsets)} dimensions, {len(window)} of the operand are neither collapsed nor "
             "batched",
         )
-    return of_dims(operand.dtype, _interleave(rank, offsets, window, batch))
+    dims = _interleave(rank, offsets, window, batch)
+    empty = [dim for dim in (*collapsed, *batching) if sizes[dim] == 0]
+    if empty and 0 not in dims:
+        raise fail(instruction, "gather.empty", f"elements are read from dimension {empty[0]}, whose slice size is 0")
+    return of_dims(operand.dtype, dims)
 
 
 def _scatter(instruction: HloInstruction) -> AnyShape:

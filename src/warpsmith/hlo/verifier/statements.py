@@ -72,6 +72,7 @@ STATEMENTS: dict[str, str] = {
     "gather.index-map": "each component of an index vector stands for one dimension of the operand",
     "gather.slice-sizes": "there is one slice size a dimension, at least 0 and at most the dimension's size",
     "gather.collapsed": "a collapsed or batching dimension has a slice size of 0 or 1",
+    "gather.empty": "an element is read from a slice that has one",
     "gather.batching": "batching dimensions of operand and indices pair up, with equal sizes, and aren't indexed",
     "gather.dimensions": "each operand dimension is an offset, collapsed or batching dimension, one of them",
     "scatter.windows": "an update's window dimensions and the inserted and batching ones make up the operand's",
