@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from warpsmith.compiler import Simulation, compile, simulate
     from warpsmith.hlo import HloModule, parse_hlo
     from warpsmith.hlo.evaluator import evaluate
+    from warpsmith.report.explain import Explanation, explain
     from warpsmith.report.run import RunReport, run
     from warpsmith.runtime.executable import Executable
 
 __all__ = [
     "Executable",
+    "Explanation",
     "HloModule",
     "RunReport",
     "Simulation",
@@ -32,6 +34,7 @@ __all__ = [
     "__version__",
     "compile",
     "evaluate",
+    "explain",
     "parse_hlo",
     "run",
     "simulate",
@@ -39,10 +42,12 @@ __all__ = [
 
 _HOMES: dict[str, str] = {
     "Executable": "warpsmith.runtime.executable",
+    "Explanation": "warpsmith.report.explain",
     "HloModule": "warpsmith.hlo",
     "RunReport": "warpsmith.report.run",
     "compile": "warpsmith.compiler",
     "evaluate": "warpsmith.hlo.evaluator",
+    "explain": "warpsmith.report.explain",
     "parse_hlo": "warpsmith.hlo",
     "Simulation": "warpsmith.compiler",
     "run": "warpsmith.report.run",

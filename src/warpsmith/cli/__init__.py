@@ -22,9 +22,11 @@ COMMANDS: dict[str, str] = {
     "compile": "print a stage: emitted or lowered IR, LLVM IR, PTX, machine code",
     "opt": "run passes on IR text",
     "indexing": "print the indexing maps of each instruction",
+    "explain": "say why each kernel is as it is, and what it costs",
     "bisect": "find the first pass that changed a result",
     "reduce": "shrink a module that fails",
     "hlo": "count, print, extract from, or draw HLO",
+    "tile": "print a stage of a tile kernel, or run it",
     "doctor": "say what is installed and what works here",
 }
 

@@ -39,7 +39,9 @@ from warpsmith.targets.nvptx_codegen import PtxBatch, ptx_from_llvm
 __all__ = [
     "check_stage",
     "compile",
+    "distinct_fusions",
     "kernel_steps",
+    "scheduled",
     "stage_bytes",
     "stage_names",
     "stage_text",
@@ -53,7 +55,7 @@ def scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
     if target.is_gpu:
         wrapped = split_reductions(wrap(module, takes=_Takes(target)), target)
     else:
-        wrapped = wrap(module, host=_Lacking(target))
+        wrapped = wrap(module, host=_Lacking(target), takes=_Takes(target))
     return wrapped, plan(wrapped)
 
 
@@ -107,7 +109,7 @@ def compile(
     began = perf_counter()
     wrapped, schedule = scheduled(module, chosen)
     seconds: dict[str, float] = {"hlo": perf_counter() - began, "emit": 0.0, "passes": 0.0, "llvm": 0.0}
-    fusions = _distinct(schedule.kernel_fusions())
+    fusions = distinct_fusions(schedule.kernel_fusions())
     builder = _GpuBuilder(chosen, len(fusions)) if chosen.is_gpu else _CpuBuilder(len(fusions), cache)
     builder.check(schedule)
     kernels: list[LoweredKernel] = []
@@ -145,7 +147,8 @@ Distinct = Mapping[HloInstruction, Sequence[HloInstruction]]
 """One fusion of each kernel, and all that are the same kernel."""
 
 
-def _distinct(fusions: Sequence[HloInstruction]) -> Distinct:
+def distinct_fusions(fusions: Sequence[HloInstruction]) -> Distinct:
+    """The fusions by kernel: the first of each, and all that are alike."""
     alike: dict[Hashable, list[HloInstruction]] = {}
     for fusion in fusions:
         alike.setdefault(kernel_key(fusion), []).append(fusion)
@@ -209,7 +212,9 @@ def _cpu_kernel(kernel: LoweredKernel, code: llvm_jit.LoadedCode) -> CpuKernel:
         if a.is_output:
             alignment = cpu.output_alignment(a.shape.byte_size, alignment, streams=kernel.streams)
         specs.append(ArgSpec(alignment, a.name))
-    return CpuKernel(code, "main", kernel.emitted.workgroups, specs, table_bytes=kernel.table_bytes)
+    return CpuKernel(
+        code, "main", kernel.emitted.workgroups, specs, table_bytes=kernel.table_bytes, aliases=kernel.emitted.aliases
+    )
 
 
 class _GpuBuilder:
@@ -249,7 +254,7 @@ class _GpuBuilder:
 def stage_names(target: Device) -> list[str]:
     """The stages that `--stage` knows on a target."""
     common = ["hlo", "emitted", "lowered", "llvm"]
-    return [*common, "ptx", "cubin", "sass"] if target.is_gpu else [*common, "llvm-opt", "asm"]
+    return [*common, "cuda", "ptx", "cubin", "sass"] if target.is_gpu else [*common, "llvm-opt", "asm"]
 
 
 def check_stage(stage: str, target: Device) -> None:
@@ -271,7 +276,7 @@ def kernel_steps(
     _, schedule = scheduled(module, chosen)
     return [
         (each.name, lower_fusion(each, chosen, numerics=numerics, keep=True, generic=generic))
-        for each in _distinct(schedule.kernel_fusions())
+        for each in distinct_fusions(schedule.kernel_fusions())
     ]
 
 
@@ -298,10 +303,14 @@ def stage_text(
     if stage == "hlo":
         return str(scheduled(module, chosen)[0])
     if stage in _TEXTS:
-        fusions = _distinct(scheduled(module, chosen)[1].kernel_fusions())
+        fusions = distinct_fusions(scheduled(module, chosen)[1].kernel_fusions())
         keep = stage != "llvm"
         lowered = [lower_fusion(f, chosen, numerics=numerics, keep=keep, generic=generic) for f in fusions]
         return _joined(lowered, _TEXTS[stage])
+    if stage == "cuda":
+        from warpsmith.compiler.cuda_text import cuda_text  # a back end that is seldom asked for
+
+        return cuda_text(distinct_fusions(scheduled(module, chosen)[1].kernel_fusions()), chosen, numerics=numerics)
     return compile(module, target, numerics=numerics, cache=cache).artifact(stage)
 
 
@@ -317,7 +326,7 @@ def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict") -> 
 def time_passes(module: HloModule, target: str, *, numerics: str = "strict") -> list[tuple[str, float]]:
     """(part, seconds) in order: emission, each pass, LLVM; summed over kernels.  The first, cold run isn't counted."""
     chosen = device(target)
-    fusions = list(_distinct(scheduled(module, chosen)[1].kernel_fusions()))
+    fusions = list(distinct_fusions(scheduled(module, chosen)[1].kernel_fusions()))
     for fusion in fusions:
         lower_fusion(fusion, chosen, numerics=numerics)
     kernels = [lower_fusion(f, chosen, numerics=numerics) for f in fusions]

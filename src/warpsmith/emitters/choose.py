@@ -11,7 +11,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from warpsmith.devices import Device
+from warpsmith.emitters.cpu import concatenate as cpu_concatenate
+from warpsmith.emitters.cpu import dynamic_update_slice as cpu_dynamic_update_slice
+from warpsmith.emitters.cpu import input_slices as cpu_input_slices
 from warpsmith.emitters.cpu import loop as cpu_loop
+from warpsmith.emitters.cpu import reduction as cpu_reduction
+from warpsmith.emitters.cpu import scatter as cpu_scatter
+from warpsmith.emitters.cpu import transpose as cpu_transpose
 from warpsmith.emitters.gpu import concatenate as gpu_concatenate
 from warpsmith.emitters.gpu import dynamic_update_slice as gpu_dynamic_update_slice
 from warpsmith.emitters.gpu import input_slices as gpu_input_slices
@@ -21,12 +27,15 @@ from warpsmith.emitters.gpu import scatter as gpu_scatter
 from warpsmith.emitters.gpu import transpose as gpu_transpose
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.errors import UnsupportedFusion, UsageError
-from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze
+from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze, later_rules
+from warpsmith.fusion.reasons import Reason
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
-__all__ = ["NUMERICS", "choose", "emit"]
+__all__ = ["EMITTERS", "NUMERICS", "choose", "emit", "refusals"]
 
 NUMERICS = ("strict", "xla")
+EMITTERS = ("reduction", "transpose", "input_slices", "scatter", "concatenate", "dynamic_update_slice", "loop")
+"""In the order in which they are asked; the last one takes what the others don't."""
 
 
 class Emitter(Protocol):
@@ -35,8 +44,8 @@ class Emitter(Protocol):
     @property
     def NAME(self) -> str: ...
 
-    def matches(self, analysis: FusionAnalysis) -> str | None:
-        """None when the emitter takes the fusion, else why not, in words."""
+    def matches(self, analysis: FusionAnalysis) -> Reason | str | None:
+        """None when the emitter takes the fusion, else why not: a sentence, with its numbers where it compares some."""
         ...
 
     def emit(self, analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel: ...
@@ -52,7 +61,15 @@ _EMITTERS: Mapping[str, Mapping[str, Emitter]] = {
         "reduction": gpu_reduction,
         "scatter": gpu_scatter,
     },
-    "cpu": {"loop": cpu_loop},
+    "cpu": {
+        "loop": cpu_loop,
+        "concatenate": cpu_concatenate,
+        "dynamic_update_slice": cpu_dynamic_update_slice,
+        "input_slices": cpu_input_slices,
+        "transpose": cpu_transpose,
+        "reduction": cpu_reduction,
+        "scatter": cpu_scatter,
+    },
 }
 _NEVER_ELEMENTAL = ("scatter", "sort")
 
@@ -66,7 +83,7 @@ def choose(analysis: FusionAnalysis) -> tuple[Emitter, tuple[Refusal, ...]]:
         reason = preferred.matches(analysis)
         if reason is None:
             return preferred, refused
-        refused = (*refused, Refusal(analysis.emitter, reason))
+        refused = (*refused, Refusal.of(analysis.emitter, reason))
     else:
         where = "GPUs" if analysis.device.is_gpu else "CPUs"
         refused = (*refused, Refusal(analysis.emitter, f"there is no {analysis.emitter} emitter for {where} yet"))
@@ -95,3 +112,10 @@ def emit(fusion: HloInstruction, device: Device, *, numerics: str = "strict", na
     emitter, refused = choose(analysis)
     kernel = emitter.emit(analysis, numerics=numerics, name=name)
     return replace(kernel, refused=refused)
+
+
+def refusals(kernel: EmittedKernel) -> tuple[Refusal, ...]:
+    """Why not each of the other emitters, in the order in which they are asked."""
+    known = {each.emitter: each for each in (*later_rules(kernel.analysis), *kernel.refused)}
+    known["loop"] = Refusal("loop", f"it takes what no other emitter does, and {kernel.emitter} takes this")
+    return tuple(known[each] for each in EMITTERS if each != kernel.emitter)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warpsmith.dtypes import DType
 from warpsmith.emitters.launch import Dim3
 from warpsmith.fusion.analysis import FusionAnalysis, Refusal
 from warpsmith.hlo.shapes import Shape
+from warpsmith.indexing import IndexingMap
 from warpsmith.ir.core import Operation
 
-__all__ = ["EmittedKernel", "KernelArgument"]
+__all__ = ["EmittedKernel", "KernelArgument", "SharedTile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,20 @@ class KernelArgument:
     is_output: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SharedTile:
+    """A tile of shared memory of `dims` (row-major, what keeps columns off one bank included), `count` times.
+
+    `write` and `read` are maps from ids to the place that a thread touches before the barrier, and after it.
+    """
+
+    dims: tuple[int, ...]
+    dtype: DType
+    write: IndexingMap
+    read: IndexingMap
+    count: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class EmittedKernel:
     """A kernel before any pass.
@@ -32,7 +48,7 @@ class EmittedKernel:
     rules prefer; `refused` says why for each emitter that was passed over.  `maps` is (name, text) of the maps from
     threads to elements.  On the CPU the grid is the number of work groups, the block one thread, `chunk` the elements
     or rows that a work group takes.  `aliases`: (output, input) pairs that are one buffer: the launch passes the
-    output's address for both, with the input's contents there.
+    output's address for both, with the input's contents there.  `tile`: how shared memory is used, if it is.
     """
 
     name: str
@@ -50,6 +66,7 @@ class EmittedKernel:
     shared_bytes: int = 0
     aliases: tuple[tuple[int, int], ...] = ()
     chunk: int = 0
+    tile: SharedTile | None = None
 
     @property
     def workgroups(self) -> int:

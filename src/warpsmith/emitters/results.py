@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.kernel import EmittedKernel, KernelArgument
+from warpsmith.emitters.kernel import EmittedKernel, KernelArgument, SharedTile
 from warpsmith.emitters.launch import Launch
 from warpsmith.indexing import IndexingMap
 
@@ -24,6 +24,7 @@ def make_kernel(
     variant: str = "",
     shared_bytes: int = 0,
     chunk: int = 0,
+    tile: SharedTile | None = None,
 ) -> EmittedKernel:
     """Emit the functions that the entry calls, and collect the facts."""
     analysis = functions.analysis
@@ -47,4 +48,5 @@ def make_kernel(
         shared_bytes=shared_bytes,
         aliases=tuple(functions.aliases.items()),
         chunk=chunk,
+        tile=tile,
     )

@@ -6,21 +6,22 @@ The order of decisions is that of the reference, sections 2.6 and 2.7; 5b, input
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from warpsmith.devices import Device
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.heroes import consistent_transpose, find_hero
 from warpsmith.fusion.in_place import in_place_updates
-from warpsmith.fusion.reductions import ReductionDimensions, real_reduction
-from warpsmith.fusion.transposes import TransposeDescription
+from warpsmith.fusion.reasons import Reason, reason
+from warpsmith.fusion.reductions import ReductionDimensions, core_reduction, real_reduction
+from warpsmith.fusion.transposes import TransposeDescription, describe_transpose
 from warpsmith.fusion.traversal import reachable, roots_of, shape_bits, slice_dims
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import Shape, TupleShape
 
-__all__ = ["FusionAnalysis", "Refusal", "analyze"]
+__all__ = ["FusionAnalysis", "Refusal", "analyze", "later_rules"]
 
 MAX_CONCATENATE_OPERANDS = 4
 UNBOUNDED_BITS = 2**31 - 1  # no array among parameters (or roots): as wide as can be
@@ -28,10 +29,15 @@ UNBOUNDED_BITS = 2**31 - 1  # no array among parameters (or roots): as wide as c
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An emitter that was considered, and the condition that failed, in words."""
+    """An emitter that was considered, and the condition that failed: in words, and its numbers by name."""
 
     emitter: str
     reason: str
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
+
+    @classmethod
+    def of(cls, emitter: str, why: Reason | str) -> Refusal:
+        return cls(emitter, why) if isinstance(why, str) else cls(emitter, why.text, why.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +106,17 @@ class _Facts:
     heroes: tuple[HloInstruction, ...]
 
 
-def _reduction(facts: _Facts) -> _Choice | str:
-    warp = 32 if facts.device.is_cpu else facts.device.warp_size
+def _reduction(facts: _Facts) -> _Choice | Reason:
     pairs = list(zip(facts.roots, facts.heroes, strict=True))
-    found = [real_reduction(root, hero, warp) for root, hero in pairs]
+    if facts.device.is_cpu:
+        found = [core_reduction(hero) for _, hero in pairs]
+    else:
+        found = [real_reduction(root, hero, facts.device.warp_size) for root, hero in pairs]
     first = next((i for i, each in enumerate(found) if isinstance(each, ReductionDimensions)), None)
     if first is None:
-        reasons = [str(each) for each, (_, hero) in zip(found, pairs, strict=True) if hero.opcode == "reduce"]
-        return reasons[0] if reasons else "no hero is a reduce"
+        reasons = [each for each, (_, hero) in zip(found, pairs, strict=True) if hero.opcode == "reduce"]
+        why = next((each for each in reasons if isinstance(each, Reason)), None)
+        return why or _no_hero(facts, "reduce", "a chain of ops with one operand each")
     dims, hero = found[first], pairs[first][1]
     assert isinstance(dims, ReductionDimensions)
     elements = hero.operands[0].array_shape.elements
@@ -116,62 +125,100 @@ def _reduction(facts: _Facts) -> _Choice | str:
             continue
         if isinstance(other, ReductionDimensions):
             if other != dims:
-                return f"the reduction under '{root.name}' has other dimensions than '{hero.name}'"
+                return reason(
+                    f"the reduction under '{root.name}' has the dimensions {list(other.sizes)}, '{hero.name}' "
+                    f"{list(dims.sizes)}: one grid can't serve both"
+                )
         elif isinstance(root.shape, TupleShape) or root.shape.elements != elements:
-            return f"the side output '{root.name}' has another number of elements than '{hero.name}' reduces"
+            others = [leaf.elements for leaf in root.shape.leaves()]
+            return reason(
+                f"the side output '{root.name}' has {others[0]} elements, '{hero.name}' reduces {elements}",
+                elements=others[0],
+                reduced=elements,
+            )
     return _Choice(reduction=dims)
 
 
-def _transpose(facts: _Facts) -> _Choice | str:
+def _no_hero(facts: _Facts, opcode: str, way: str) -> Reason:
+    """Why no hero is a `opcode`: there is none, or it isn't reached from a root by `way`."""
+    inside = [each.name for each in facts.body if each.opcode == opcode]
+    if not inside:
+        return reason(f"the fusion has no {opcode}")
+    return reason(f"no hero is a {opcode}: '{inside[0]}' isn't what a root reaches through {way}")
+
+
+_CHAIN = "elementwise ops and bitcasts of at most three operands, it alone and on every path"
+
+
+def _transpose(facts: _Facts) -> _Choice | Reason:
     found = consistent_transpose(facts.roots, facts.heroes)
-    return found if isinstance(found, str) else _Choice(transpose=found)
+    if not isinstance(found, Reason):
+        return _Choice(transpose=found)
+    if any(hero.opcode == "transpose" for hero in facts.heroes):
+        return found
+    # A transpose that wants no tile is no hero: it says why itself.
+    inside = [describe_transpose(each) for each in facts.body if each.opcode == "transpose"]
+    untiled = [each for each in inside if isinstance(each, Reason)]
+    return untiled[0] if untiled and len(untiled) == len(inside) else _no_hero(facts, "transpose", _CHAIN)
 
 
-def _input_slices(facts: _Facts) -> _Choice | str:
+def _input_slices(facts: _Facts) -> _Choice | Reason:
     if len(facts.roots) < 2:
-        return "there is one root"
+        return reason("there is 1 root, and slices are worth it from 2 on", roots=1, least=2)
     for root in facts.roots:
         if root.opcode != "slice":
-            return f"the root '{root.name}' is no slice"
-        if any(each.stride != 1 for each in slice_dims(root)):
-            return f"the slice '{root.name}' has a stride"
+            return reason(f"the root '{root.name} = {root.opcode}' is no slice")
+        strides = [each.stride for each in slice_dims(root)]
+        if max(strides, default=1) != 1:
+            return reason(
+                f"the slice '{root.name}' has the strides {strides}, not 1 alone", stride=max(strides), most=1
+            )
     sources = [root.operands[0].array_shape for root in facts.roots]
     if any(each.dims != sources[0].dims or each.minor_to_major != sources[0].minor_to_major for each in sources):
-        return "the slices' operands differ in shape"
+        shapes = ", ".join(dict.fromkeys(str(each) for each in sources))
+        return reason(f"the slices' operands differ in shape: {shapes}")
     return _Choice()
 
 
-def _scatter(facts: _Facts) -> _Choice | str:
+def _scatter(facts: _Facts) -> _Choice | Reason:
     return _only_root(facts, "scatter")
 
 
-def _sort(facts: _Facts) -> _Choice | str:
+def _sort(facts: _Facts) -> _Choice | Reason:
     return _only_root(facts, "sort")
 
 
-def _only_root(facts: _Facts, opcode: str) -> _Choice | str:
-    if len(facts.roots) != 1:
-        return "there are several roots"
-    return _Choice() if facts.roots[0].opcode == opcode else f"the root is no {opcode}"
+def _several_roots(facts: _Facts) -> Reason | None:
+    count = len(facts.roots)
+    return None if count == 1 else reason(f"there are {count} roots, and it writes one", roots=count, most=1)
 
 
-def _concatenate(facts: _Facts) -> _Choice | str:
-    if len(facts.roots) != 1:
-        return "there are several roots"
+def _only_root(facts: _Facts, opcode: str) -> _Choice | Reason:
+    root = facts.roots[0]
+    found = None if root.opcode == opcode else reason(f"the root is '{root.name} = {root.opcode}', no {opcode}")
+    return _several_roots(facts) or found or _Choice()
+
+
+def _concatenate(facts: _Facts) -> _Choice | Reason:
+    several = _several_roots(facts)
+    if several is not None:
+        return several
     hero = facts.heroes[0]
     if hero.opcode != "concatenate":
-        return "the hero is no concatenate"
-    if len(hero.operands) > MAX_CONCATENATE_OPERANDS:
-        return f"'{hero.name}' has {len(hero.operands)} operands, more than {MAX_CONCATENATE_OPERANDS}"
+        return _no_hero(facts, "concatenate", _CHAIN)
+    count = len(hero.operands)
+    if count > MAX_CONCATENATE_OPERANDS:
+        text = f"'{hero.name}' has {count} operands, more than {MAX_CONCATENATE_OPERANDS}"
+        return reason(text, operands=count, most=MAX_CONCATENATE_OPERANDS)
     return _Choice()
 
 
-def _update(facts: _Facts) -> _Choice | str:
+def _update(facts: _Facts) -> _Choice | Reason:
     found = in_place_updates(facts.body, facts.roots)
-    return found if isinstance(found, str) else _Choice(updates=found, keeps_heroes=False)
+    return found if isinstance(found, Reason) else _Choice(updates=found, keeps_heroes=False)
 
 
-_RULES: tuple[tuple[str, Callable[[_Facts], _Choice | str]], ...] = (
+_RULES: tuple[tuple[str, Callable[[_Facts], _Choice | Reason]], ...] = (
     ("reduction", _reduction),
     ("transpose", _transpose),
     ("input_slices", _input_slices),
@@ -195,8 +242,8 @@ def analyze(body: HloComputation, device: Device, name: str = "") -> FusionAnaly
     refused: list[Refusal] = []
     for emitter, rule in _RULES:
         choice = rule(facts)
-        if isinstance(choice, str):
-            refused.append(Refusal(emitter, choice))
+        if isinstance(choice, Reason):
+            refused.append(Refusal.of(emitter, choice))
             continue
         kept = heroes if choice.keeps_heroes else roots
         return FusionAnalysis(
@@ -207,3 +254,21 @@ def analyze(body: HloComputation, device: Device, name: str = "") -> FusionAnaly
         )
     # No hero: the loop emitter works from the roots.
     return FusionAnalysis(name or body.name, body, device, roots, roots, "loop", tuple(refused))
+
+
+def later_rules(analysis: FusionAnalysis) -> tuple[Refusal, ...]:
+    """Why not an emitter whose rule wasn't asked: the rule that `analyze` chose by stands before its own.
+
+    What such a rule would have said is part of the reason.
+    """
+    names = [emitter for emitter, _ in _RULES]
+    if analysis.emitter not in names:
+        return ()
+    roots = analysis.roots
+    facts = _Facts(analysis.body, analysis.device, roots, tuple(find_hero(root, analysis.body) for root in roots))
+    found: list[Refusal] = []
+    for emitter, rule in _RULES[names.index(analysis.emitter) + 1 :]:
+        choice = rule(facts)
+        holds = reason(f"its conditions hold, and {analysis.emitter} is asked before it")
+        found.append(Refusal.of(emitter, choice if isinstance(choice, Reason) else holds))
+    return tuple(found)

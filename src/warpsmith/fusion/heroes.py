@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.transposes import TransposeDescription, describe_transpose
 from warpsmith.fusion.traversal import is_intermediate, is_parameter, reshape_is_bitcast
 from warpsmith.hlo.module import HloComputation, HloInstruction
@@ -81,8 +82,8 @@ def _reached_through_intermediates(hero: HloInstruction, body: HloComputation) -
 
 def consistent_transpose(
     roots: Sequence[HloInstruction], heroes: Sequence[HloInstruction]
-) -> TransposeDescription | str:
-    """The one description that all transposed heroes share; otherwise the failed condition in words."""
+) -> TransposeDescription | Reason:
+    """The one description that all transposed heroes share; otherwise the failed condition."""
     described = [tiled_transpose(hero) for hero in heroes]
     first: TransposeDescription | None = None
     source: Shape | None = None
@@ -92,13 +93,19 @@ def consistent_transpose(
         if first is None:
             first, source = description, hero.operands[0].array_shape
         elif not first.is_equivalent(description):
-            return f"the transpose '{hero.name}' needs another tile than the first one"
+            return reason(
+                f"'{hero.name}' is a transpose to {list(description.dimensions)} by {list(description.permutation)} of "
+                f"{description.bits} bits, the first one to {list(first.dimensions)} by {list(first.permutation)} of "
+                f"{first.bits} bits: they need different tiles"
+            )
     if first is None or source is None:
         reasons = [describe_transpose(hero) for hero in heroes if hero.opcode == "transpose"]
-        return str(reasons[0]) if reasons else "no hero is a transpose"
+        return next((each for each in reasons if isinstance(each, Reason)), reason("no hero is a transpose"))
     for root, description in zip(roots, described, strict=True):
         if description is not None:
             continue
         if isinstance(root.shape, TupleShape) or not reshape_is_bitcast(source, root.shape):
-            return f"the side output '{root.name}' isn't shaped like the transpose's input"
+            return reason(
+                f"the side output '{root.name}' is {root.shape}, which isn't shaped like the transpose's input {source}"
+            )
     return first

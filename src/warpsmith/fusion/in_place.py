@@ -1,49 +1,55 @@
 """Whether a fusion's dynamic-update-slices may write into their operand's buffer.
 
-In: the body of a fusion and its roots.  Out: the updates in root order, or the failed condition in words.
+In: the body of a fusion and its roots.  Out: the updates in root order, or the failed condition.
 Reference: section 5.4.1 (condition 6, buffer assignment, is the schedule's to see to).
 """
 
 from __future__ import annotations
 
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.traversal import is_elementwise, is_parameter
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
 __all__ = ["in_place_updates"]
 
 
-def in_place_updates(body: HloComputation, roots: tuple[HloInstruction, ...]) -> tuple[HloInstruction, ...] | str:
-    """The dynamic-update-slice of each root; otherwise the condition that fails, in words."""
+def in_place_updates(body: HloComputation, roots: tuple[HloInstruction, ...]) -> tuple[HloInstruction, ...] | Reason:
+    """The dynamic-update-slice of each root; otherwise the condition that fails."""
     updates: list[HloInstruction] = []
     for root in roots:
         update = root.operands[0] if root.opcode == "bitcast" else root
         if update.opcode != "dynamic-update-slice":
-            return f"the root '{root.name}' is no dynamic-update-slice"
+            return reason(f"the root is '{update.name} = {update.opcode}', no dynamic-update-slice")
         updates.append(update)
     shape = updates[0].operands[1].shape
     if any(update.operands[1].shape != shape for update in updates):
-        return "the updates differ in shape"
+        shapes = ", ".join(dict.fromkeys(str(update.operands[1].shape) for update in updates))
+        return reason(f"the updates differ in shape: {shapes}")
     for update in updates:
-        reason = _hazard(body, update)
-        if reason is not None:
-            return reason
+        hazard = _hazard(body, update)
+        if hazard is not None:
+            return hazard
     return tuple(updates)
 
 
-def _hazard(body: HloComputation, update: HloInstruction) -> str | None:
+def _hazard(body: HloComputation, update: HloInstruction) -> Reason | None:
     user = update
     while True:
         users = [each for each in body.users(user) if each.opcode != "tuple"]
         if not users:
             break
         if len(users) > 1 or users[0].opcode != "bitcast":
-            return f"'{update.name}' has users other than one bitcast"
+            names = ", ".join(f"'{each.name}'" for each in users)
+            return reason(f"'{update.name}' is used by {names}: only one bitcast may stand behind it")
         user = users[0]
     buffer = update.operands[0]
     if buffer.opcode == "bitcast":
         buffer = buffer.operands[0]
     if not is_parameter(buffer):
-        return f"the updated operand of '{update.name}' is computed inside the fusion"
+        return reason(
+            f"the updated operand '{buffer.name}' of '{update.name}' is computed inside the fusion ({buffer.opcode}): "
+            "it is no buffer to write into"
+        )
     seen: set[HloInstruction] = {update}
     stack = list(body.users(buffer))
     while stack:
@@ -53,12 +59,15 @@ def _hazard(body: HloComputation, update: HloInstruction) -> str | None:
         seen.add(reader)
         if reader.opcode == "dynamic-slice":
             if not _same_place(reader, update):
-                return f"'{reader.name}' reads '{buffer.name}' at another place than '{update.name}' writes"
+                return reason(f"'{reader.name}' reads '{buffer.name}' at another place than '{update.name}' writes")
             continue
         if reader.opcode == "dynamic-update-slice":
-            return f"both '{reader.name}' and '{update.name}' update '{buffer.name}'"
+            return reason(f"both '{reader.name}' and '{update.name}' update '{buffer.name}'")
         if not (is_elementwise(reader) or reader.opcode in ("bitcast", "tuple")):
-            return f"'{reader.name}' reads '{buffer.name}' at other elements than its own"
+            return reason(
+                f"'{reader.name}' ({reader.opcode}) reads '{buffer.name}' at other elements than its own, which "
+                "another thread may have written"
+            )
         stack.extend(body.users(reader))
     return None
 

@@ -1,6 +1,6 @@
 """When a reduction gets the reduction emitter, and its three dimensions.
 
-In: a reduce instruction.  Out: `ReductionDimensions`, or the failed condition in words.  Reference: section 2.5.
+In: a reduce instruction.  Out: `ReductionDimensions`, or the failed condition.  Reference: section 2.5.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 
-__all__ = ["ReductionDimensions", "oversized", "race_free", "real_reduction", "reduction_dimensions"]
+__all__ = ["ReductionDimensions", "core_reduction", "oversized", "race_free", "real_reduction", "reduction_dimensions"]
 
 MAX_ROW_REDUCED = 1024 * 16
 MAX_ROW_MAJOR = 8
 MAX_COLUMN_FACTOR = 128
+LEAST_ON_A_CORE = 16  # elements to one result; fewer are as well taken by a loop over the results
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +64,40 @@ def reduction_dimensions(instruction: HloInstruction) -> ReductionDimensions | N
 
 def race_free(dims: ReductionDimensions, warp: int) -> bool:
     """Whether one block can finish each output, so that no atomics are needed."""
-    if dims.is_row:
-        return dims.sizes[2] <= MAX_ROW_REDUCED and dims.sizes[0] <= MAX_ROW_MAJOR
-    return dims.sizes[1] <= warp * MAX_COLUMN_FACTOR
+    return _too_large(dims, warp) is None
 
 
-def _worth_it(dims: ReductionDimensions, warp: int) -> bool:
+def _too_large(dims: ReductionDimensions, warp: int) -> Reason | None:
+    """Why one block can't finish an output."""
+    if not dims.is_row:
+        most = warp * MAX_COLUMN_FACTOR
+        rows = dims.sizes[1]
+        return None if rows <= most else reason(f"{rows} rows, more than {most} to a block", rows=rows, most=most)
+    major, _, minor = dims.sizes
+    if minor > MAX_ROW_REDUCED:
+        text = f"rows of {minor} elements, more than {MAX_ROW_REDUCED} to a block"
+        return reason(text, elements=minor, most=MAX_ROW_REDUCED)
+    if major > MAX_ROW_MAJOR:
+        return reason(f"{major} slabs, more than {MAX_ROW_MAJOR} to a block", slabs=major, most=MAX_ROW_MAJOR)
+    return None
+
+
+def _too_small(dims: ReductionDimensions, warp: int) -> Reason | None:
+    """Why a loop over each output does as well."""
     if dims.is_row:
-        return dims.sizes[2] >= warp or warp % dims.sizes[2] == 0
-    reduced, minor = dims.sizes[1], dims.sizes[2]
-    too_small = (
-        reduced < warp
-        or (reduced < 2 * warp and minor < warp)
-        or (reduced < 4 * warp and minor < 8)
-        or (reduced < 8 * warp and minor < 3)
-    )
-    return not too_small
+        minor = dims.sizes[2]
+        if minor >= warp or warp % minor == 0:
+            return None
+        text = f"rows of {minor} elements are shorter than a warp of {warp}, and don't divide it"
+        return reason(text, elements=minor, warp=warp)
+    _, rows, columns = dims.sizes
+    # At least so many warps of rows where there are fewer columns than (None: any number).
+    for warps, fewer in ((1, None), (2, warp), (4, 8), (8, 3)):
+        if rows < warps * warp and (fewer is None or columns < fewer):
+            condition = "" if fewer is None else f" (with fewer than {fewer} columns)"
+            text = f"{rows} rows of {columns} columns: fewer than {warps * warp} rows{condition}"
+            return reason(text, rows=rows, columns=columns, least=warps * warp)
+    return None
 
 
 def oversized(hero: HloInstruction, warp: int) -> ReductionDimensions | None:
@@ -85,22 +105,38 @@ def oversized(hero: HloInstruction, warp: int) -> ReductionDimensions | None:
     if hero.opcode != "reduce" or 0 in hero.operands[0].array_shape.dims:
         return None
     dims = reduction_dimensions(hero)
-    return dims if dims is not None and _worth_it(dims, warp) and not race_free(dims, warp) else None
+    return dims if dims is not None and _too_small(dims, warp) is None and not race_free(dims, warp) else None
 
 
-def real_reduction(root: HloInstruction, hero: HloInstruction, warp: int) -> ReductionDimensions | str:
-    """The dimensions of a hero that the reduction emitter takes; otherwise the failed condition in words."""
+def core_reduction(hero: HloInstruction) -> ReductionDimensions | Reason:
+    """As `real_reduction`, for a CPU: no block has to finish a result, but each wants some elements."""
     if hero.opcode != "reduce":
-        return f"the hero '{hero.name}' is no reduce"
+        return reason(f"the hero is '{hero.name} = {hero.opcode}', no reduce")
     if 0 in hero.operands[0].array_shape.dims:
-        return f"'{hero.name}' reduces an empty array"
+        return reason(f"'{hero.name}' reduces an empty array")
     dims = reduction_dimensions(hero)
     if dims is None:
-        return f"neither the kept nor the reduced dimensions of '{hero.name}' lie together in memory"
-    if not _worth_it(dims, warp):
-        kind = "row" if dims.is_row else "column"
-        return f"'{hero.name}', a {kind} reduction of {list(dims.sizes)}, is too small or too narrow"
-    if not race_free(dims, warp):
-        # Upstream asserts this for a reduce that is its own root; the loop emitter is right for both.
-        return f"'{hero.name}' reduces more than one block can: {list(dims.sizes)}"
+        return reason(f"neither the kept nor the reduced dimensions of '{hero.name}' lie together in memory")
+    count = dims.sizes[2] * dims.sizes[0] if dims.is_row else dims.sizes[1]
+    together = dims.sizes[2] if dims.is_row else count
+    if together < LEAST_ON_A_CORE:
+        text = f"'{hero.name}' reduces {together} elements that lie together to one, fewer than {LEAST_ON_A_CORE}"
+        return reason(text, elements=together, least=LEAST_ON_A_CORE)
     return dims
+
+
+def real_reduction(root: HloInstruction, hero: HloInstruction, warp: int) -> ReductionDimensions | Reason:
+    """The dimensions of a hero that the reduction emitter takes; otherwise the failed condition."""
+    if hero.opcode != "reduce":
+        return reason(f"the hero is '{hero.name} = {hero.opcode}', no reduce")
+    if 0 in hero.operands[0].array_shape.dims:
+        return reason(f"'{hero.name}' reduces an empty array")
+    dims = reduction_dimensions(hero)
+    if dims is None:
+        return reason(f"neither the kept nor the reduced dimensions of '{hero.name}' lie together in memory")
+    # Upstream asserts that it isn't too large for a reduce that is its own root; the loop emitter is right for both.
+    found = _too_small(dims, warp) or _too_large(dims, warp)
+    if found is None:
+        return dims
+    kind = "row" if dims.is_row else "column"
+    return Reason(f"'{hero.name}', a {kind} reduction of {list(dims.sizes)}: {found}", found.numbers)

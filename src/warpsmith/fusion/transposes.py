@@ -1,7 +1,7 @@
 """When a transpose is worth a shared-memory tile.
 
-In: a transpose instruction.  Out: `TransposeDescription` (normalised dims and permutation), or None where the loop
-emitter does as well.  Reference: sections 2.4 and 5.6.2.
+In: a transpose instruction.  Out: `TransposeDescription` (normalised dims and permutation), or the `Reason` why the
+loop emitter does as well.  Reference: sections 2.4 and 5.6.2.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape, TupleShape
 
@@ -107,16 +108,16 @@ def packed_tile(dimensions: tuple[int, ...], permutation: tuple[int, ...], bits:
     return PackedTile(vector, tile_t1, tile_a, tile_t2, tuple(dims), tuple(perm))
 
 
-def describe_transpose(instruction: HloInstruction) -> TransposeDescription | str:
-    """The description of a transpose that a tile pays for; otherwise the reason why none does, in words."""
+def describe_transpose(instruction: HloInstruction) -> TransposeDescription | Reason:
+    """The description of a transpose that a tile pays for; otherwise why none does."""
     source, shape = instruction.operands[0].shape, instruction.shape
     if isinstance(source, TupleShape) or isinstance(shape, TupleShape):
-        return "it transposes a tuple"
+        return reason("it transposes a tuple")
     if not (source.is_row_major and shape.is_row_major):
-        return f"'{instruction.name}' doesn't keep row-major layouts on both sides"
+        return reason(f"'{instruction.name}' doesn't keep row-major layouts on both sides")
     dims, permutation = normalize_transpose(shape, instruction.ints("dimensions"))
     if len(dims) < 2:
-        return f"'{instruction.name}' moves no data: only dimensions of size 1 change place"
+        return reason(f"'{instruction.name}' moves no data: only dimensions of size 1 change place")
     bits = shape.dtype.bits
     packed = packed_tile(dims, permutation, bits)
     if packed is not None:
@@ -126,14 +127,35 @@ def describe_transpose(instruction: HloInstruction) -> TransposeDescription | st
     for size, origin in zip(dims, permutation, strict=True):
         sizes[origin] = size
     if permutation[-1] == rank - 1:
-        if bits * minor > MAX_UNMOVED_BITS:
-            return f"rows of {minor} x {bits} bits stay together in '{instruction.name}', wide enough for direct access"
-        if bits * minor * min(sizes[rank - 2], dims[rank - 2]) < MIN_UNMOVED_BITS:
-            return f"the transposed dimensions of '{instruction.name}' are too small for a tile"
+        row = bits * minor
+        if row > MAX_UNMOVED_BITS:
+            return reason(
+                f"'{instruction.name}' keeps rows of {minor} x {bits} bits together: {row} bits, more than "
+                f"{MAX_UNMOVED_BITS}, are wide enough for direct access",
+                row_bits=row,
+                most=MAX_UNMOVED_BITS,
+            )
+        run = row * min(sizes[rank - 2], dims[rank - 2])
+        if run < MIN_UNMOVED_BITS:
+            return reason(
+                f"'{instruction.name}' turns {sizes[rank - 2]} x {dims[rank - 2]} rows of {row} bits: the shorter side "
+                f"has {run} bits, fewer than {MIN_UNMOVED_BITS}",
+                side_bits=run,
+                least=MIN_UNMOVED_BITS,
+            )
         return TransposeDescription(dims, permutation, bits, math.ceil(TILE * (TILE + 1) * bits * minor / 8), None)
     if bits == 4:
-        return f"'{instruction.name}' moves 4-bit elements, which the padded tile doesn't take"
+        return reason(f"'{instruction.name}' moves 4-bit elements, which the padded tile doesn't take")
     small, large = sorted((sizes[-1], minor))
     if small >= MIN_DIM or (small >= MIN_COMBINED_DIM and small * large >= MIN_COMBINED_ELEMENTS):
         return TransposeDescription(dims, permutation, bits, math.ceil(TILE * (TILE + 1) * bits / 8), None)
-    return f"the minor dimensions {sizes[-1]} and {minor} of '{instruction.name}' are too small for a tile"
+    return reason(
+        f"'{instruction.name}' has minor dimensions {sizes[-1]} (input) and {minor} (output): a tile wants both >= "
+        f"{MIN_DIM}, or both >= {MIN_COMBINED_DIM} and their product {sizes[-1] * minor} >= {MIN_COMBINED_ELEMENTS}",
+        input_minor=sizes[-1],
+        output_minor=minor,
+        least=MIN_DIM,
+        least_combined=MIN_COMBINED_DIM,
+        product=sizes[-1] * minor,
+        least_product=MIN_COMBINED_ELEMENTS,
+    )

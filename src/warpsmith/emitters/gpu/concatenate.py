@@ -24,6 +24,7 @@ from warpsmith.emitters.loop_common import entry_emitter, outputs_of
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, partition
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.hlo.indexing import input_to_output_indexing
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
@@ -37,14 +38,19 @@ NAME = "concatenate"
 BYTE = 8
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None unless operands would begin within a byte of the output."""
     hero = analysis.heroes[0]
     if hero.opcode != "concatenate":
-        return "the hero is no concatenate"
+        return reason("the hero is no concatenate")
     bits = analysis.roots[0].array_shape.dtype.bits
-    if bits < BYTE and _unroll(analysis) * bits % BYTE:
-        return f"operands of '{hero.name}' begin within a byte: two threads would write parts of one"
+    written = _unroll(analysis) * bits
+    if bits < BYTE and written % BYTE:
+        return reason(
+            f"operands of '{hero.name}' begin within a byte: two threads would write parts of one, {written} bits each",
+            bits=written,
+            byte=BYTE,
+        )
     return None
 
 

@@ -22,25 +22,26 @@ from warpsmith.emitters.loop_common import entry_emitter, outputs_of
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, bitcast_map, work_item_map
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import arith, gpu
 
-__all__ = ["NAME", "emit", "launch", "matches", "thread_to_input", "updated_parameters"]
+__all__ = ["NAME", "emit", "launch", "matches", "place", "thread_to_input", "updated_parameters"]
 
 NAME = "dynamic_update_slice"
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None unless a root is a bitcast to another type, or there is nothing to write."""
     for root, update in zip(analysis.roots, analysis.updates, strict=True):
         if root.array_shape.dtype is not update.array_shape.dtype:
-            return f"'{root.name}' is another type's view of the updated buffer"
+            return reason(f"'{root.name}' is another type's view of the updated buffer")
     if not analysis.updates:
-        return "no root is a dynamic-update-slice"
-    return "the update is empty" if 0 in _update_shape(analysis).dims else None
+        return reason("no root is a dynamic-update-slice")
+    return reason("the update is empty") if 0 in _update_shape(analysis).dims else None
 
 
 def _update_shape(analysis: FusionAnalysis) -> Shape:
@@ -87,7 +88,7 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
         args = loop.body.args[map.num_symbols :]
         indices: Indices = tuple(args[: map.num_results])
         values = {r: e.evaluate(u.operands[1], indices) for r, u in _pairs(analysis)}
-        places = {r: _place(e, r, u, indices) for r, u in _pairs(analysis)}
+        places = {r: place(e, r, u, indices) for r, u in _pairs(analysis)}
         gpu.yield_(e.b, write_outputs(e, outputs, args[map.num_results :], values, places))
     results = list(functions.outputs)
     for output, tensor in zip(outputs, loop.results, strict=True):
@@ -102,22 +103,22 @@ def _pairs(analysis: FusionAnalysis) -> list[tuple[HloInstruction, HloInstructio
     return list(zip(analysis.roots, analysis.updates, strict=True))
 
 
-def _place(e: ElementalEmitter, root: HloInstruction, update: HloInstruction, indices: Indices) -> Indices:
+def place(e: ElementalEmitter, root: HloInstruction, update: HloInstruction, indices: Indices) -> Indices:
     """Where an element of the update goes in the root."""
     whole, part = update.array_shape, update.operands[1].array_shape
-    place: list[Value] = []
+    found: list[Value] = []
     for d, index in enumerate(indices):
         limit = whole.dims[d] - part.dims[d]
         if limit <= 0:  # the start can only be 0: it isn't even read
-            place.append(index)
+            found.append(index)
             continue
         source = update.operands[2] if _has_vector_start(update) else update.operands[2 + d]
         (start,) = e.evaluate(source, (e.index(d),) if _has_vector_start(update) else ())
-        place.append(arith.binary(e.b, "addi", index, clamp_start(e, start, source, limit)))
+        found.append(arith.binary(e.b, "addi", index, clamp_start(e, start, source, limit)))
     target = root.array_shape
     if root is update:
-        return tuple(place)
-    return e.apply(bitcast_map(whole.dims, whole.minor_to_major, target.dims, target.minor_to_major), place)
+        return tuple(found)
+    return e.apply(bitcast_map(whole.dims, whole.minor_to_major, target.dims, target.minor_to_major), found)
 
 
 def _has_vector_start(update: HloInstruction) -> bool:

@@ -27,6 +27,7 @@ from warpsmith.emitters.results import make_kernel
 from warpsmith.emitters.types import leaf_types
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Subgraph, partition
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.traversal import slice_dims
 from warpsmith.hlo.indexing import input_to_output_indexing
 from warpsmith.hlo.module import HloInstruction
@@ -41,12 +42,17 @@ NAME = "input_slices"
 BYTE = 8
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None for elements of whole bytes, in an array that isn't empty."""
     if analysis.smallest_output_bits < BYTE:
-        return "slices of elements narrower than a byte begin within one: two threads would write parts of it"
+        return reason(
+            f"slices of {analysis.smallest_output_bits}-bit elements, narrower than a byte, begin within one: two "
+            "threads would write parts of it",
+            bits=analysis.smallest_output_bits,
+            least=BYTE,
+        )
     if any(0 in root.array_shape.dims for root in analysis.roots):
-        return "a slice is empty"
+        return reason("a slice is empty")
     return None
 
 

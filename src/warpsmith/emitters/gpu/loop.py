@@ -17,6 +17,7 @@ from warpsmith.emitters.loop_common import emit_group_loop, entry_emitter, first
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
+from warpsmith.fusion.reasons import Reason
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, work_item_map
 from warpsmith.ir import attributes as at
@@ -26,7 +27,7 @@ __all__ = ["NAME", "emit", "launch", "matches", "thread_to_output"]
 NAME = "loop"
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None: the loop emitter takes every fusion whose ops can be emitted element by element."""
     return None
 

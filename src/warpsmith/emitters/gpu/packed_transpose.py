@@ -23,7 +23,7 @@ from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.entry import KernelFunctions
 from warpsmith.emitters.gpu.grid import grid_ids, over_ids, through, to_dims
 from warpsmith.emitters.gpu.transpose_parts import TransposeParts, roots_of
-from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.emitters.kernel import EmittedKernel, SharedTile
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
@@ -180,7 +180,15 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
         *((f"thread -> {r.name}", through(read, parts.side_map(r), chosen)) for r in parts.roots.sides),
         *((f"thread -> {r.name}", through(write, parts.output_map(r), chosen)) for r in parts.roots.transposed),
     ]
-    return make_kernel(functions, chosen, NAME, maps, variant=VARIANT, shared_bytes=shared_bytes(analysis))
+    places = [_with_place(tile, map, place) for map, place in ((read, _write_place(tile)), (write, _read_place(tile)))]
+    shared = SharedTile(
+        *((side(tile), side(tile)), parts.roots.heroes[0].array_shape.dtype),
+        *(over_ids(each.select_results(range(each.num_results - 2, each.num_results)), chosen) for each in places),
+        count=len(tiles),
+    )
+    return make_kernel(
+        *(functions, chosen, NAME, maps), variant=VARIANT, shared_bytes=shared_bytes(analysis), tile=shared
+    )
 
 
 def _with_place(tile: PackedTile, map: IndexingMap, place: tuple[Expr, Expr]) -> IndexingMap:

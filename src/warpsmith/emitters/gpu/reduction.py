@@ -19,18 +19,19 @@ from collections.abc import Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, through
+from warpsmith.emitters.gpu.grid import grid_ids, over_ids, through
 from warpsmith.emitters.gpu.reduction_body import GroupEmitter, ReductionParts
 from warpsmith.emitters.gpu.reduction_column import column, small_column
 from warpsmith.emitters.gpu.reduction_combiner import combiner_of
 from warpsmith.emitters.gpu.reduction_geometry import Geometry
 from warpsmith.emitters.gpu.reduction_groups import ReductionGroup, reduction_groups
 from warpsmith.emitters.gpu.reduction_row import multi_row, row
-from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.emitters.kernel import EmittedKernel, SharedTile
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import arith, scf
 
@@ -39,19 +40,20 @@ __all__ = ["NAME", "emit", "geometry", "launch", "matches"]
 NAME = "reduction"
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None unless a value can't be put together from partial results, or the tiles don't fit into shared memory."""
     if analysis.reduction is None:
-        return "no hero is a reduce that a block can finish"
+        return reason("no hero is a reduce that a block can finish")
     groups = reduction_groups(analysis)
     for group in groups:
         for hero in group.heroes:
             found = combiner_of(hero)
             if isinstance(found, str):
-                return found
+                return reason(found)
     shared = _shared_bytes(geometry(analysis), groups)
     if shared > analysis.device.shared_per_block:
-        return f"its tiles take {shared} bytes of shared memory, a block has {analysis.device.shared_per_block}"
+        most = analysis.device.shared_per_block
+        return reason(f"its tiles take {shared} bytes of shared memory, a block has {most}", bytes=shared, most=most)
     return None
 
 
@@ -103,7 +105,21 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
         *(functions, grid, NAME, maps),
         variant=chosen.variant,
         shared_bytes=_shared_bytes(chosen, groups),
+        tile=_tile(chosen, groups, grid),
     )
+
+
+def _tile(chosen: Geometry, groups: Sequence[ReductionGroup], grid: Launch) -> SharedTile | None:
+    """How the first hero's partial results go through shared memory; None where a warp finishes each result."""
+    shared, combiner = chosen.shared, combiner_of(groups[0].heroes[0])
+    if shared is None or isinstance(combiner, str):
+        return None
+    write, read = (
+        over_ids(chosen.shared_map(place, bounds, len(groups)), grid)
+        for place, bounds in ((shared.write, shared.writers), (shared.read, shared.readers))
+    )
+    count = sum(len(hero.operands) // 2 for group in groups for hero in group.heroes)
+    return SharedTile(shared.dims, combiner.kept[0], write, read, count)
 
 
 def _dispatch(

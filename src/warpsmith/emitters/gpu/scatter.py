@@ -30,16 +30,17 @@ from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
+from warpsmith.fusion.reasons import Reason, reason
 
 __all__ = ["NAME", "emit", "launch", "matches"]
 
 NAME = "scatter"
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None where updates can go into the operand's buffer, each in one step."""
     if analysis.roots[0].opcode != "scatter":
-        return "the root is no scatter"
+        return reason("the root is no scatter")
     return refusal(analysis)
 
 

@@ -1,6 +1,6 @@
 """What a scatter's dimension numbers and flags come to.
 
-In: a scatter.  Out: `Scatter`, or why the emitter can't take it, in words.  Reference: sections 5.5.1 to 5.5.3.
+In: a scatter.  Out: `Scatter`, or why the emitter can't take it.  Reference: sections 5.5.1 to 5.5.3.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cached_property
 
 from warpsmith.emitters.elemental.calls import combiner_opcode
 from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
 __all__ = ["Scatter", "refusal"]
@@ -153,19 +154,19 @@ class Scatter:
         return found
 
 
-def refusal(analysis: FusionAnalysis) -> str | None:
+def refusal(analysis: FusionAnalysis) -> Reason | None:
     """Why the emitter can't take the scatter; None when it can."""
     scatter = Scatter(analysis.roots[0])
     name = scatter.instruction.name
     if any(each.opcode != "parameter" for each in scatter.operands):
-        return f"an operand of '{name}' is computed inside the fusion, and updates go into its buffer"
+        return reason(f"an operand of '{name}' is computed inside the fusion, and updates go into its buffer")
     users = [user for each in scatter.operands for user in analysis.body.users(each)]
     if len(set(scatter.operands)) < scatter.count or len(users) > scatter.count:
-        return f"an operand of '{name}' is read elsewhere in the fusion, while it is updated"
+        return reason(f"an operand of '{name}' is read elsewhere in the fusion, while it is updated")
     if scatter.is_unique or scatter.overwrites:
         return None
     if scatter.count > 1:
-        return f"'{name}' combines several operands at once, and its indices may repeat: one step can't do that"
+        return reason(f"'{name}' combines several operands at once, and its indices may repeat: one step can't do that")
     if scatter.operands[0].array_shape.dtype.is_complex and combiner_opcode(scatter.computation) != "add":
-        return f"'{name}' combines complex numbers by more than an addition, and its indices may repeat"
+        return reason(f"'{name}' combines complex numbers by more than an addition, and its indices may repeat")
     return None

@@ -26,11 +26,12 @@ from warpsmith.emitters.entry import KernelFunctions
 from warpsmith.emitters.gpu import packed_transpose
 from warpsmith.emitters.gpu.grid import grid_ids, over_ids, through, to_dims
 from warpsmith.emitters.gpu.transpose_parts import TransposeParts, roots_of
-from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.emitters.kernel import EmittedKernel, SharedTile
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.transposes import TILE, TransposeDescription
 from warpsmith.indexing import (
     Expr,
@@ -90,13 +91,14 @@ class Tile:
         return math.prod(self.sizes) // (TILE * ROWS * self.vector)
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None unless the tiles don't fit into shared memory."""
     if analysis.transpose is None:
-        return "no hero is a transpose that wants a tile"
+        return reason("no hero is a transpose that wants a tile")
     shared = _shared_bytes(analysis)
     if shared > analysis.device.shared_per_block:
-        return f"its tiles take {shared} bytes of shared memory, a block has {analysis.device.shared_per_block}"
+        most = analysis.device.shared_per_block
+        return reason(f"its tiles take {shared} bytes of shared memory, a block has {most}", bytes=shared, most=most)
     return None
 
 
@@ -210,10 +212,18 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     read = to_dims(thread_to_input(tile), tile.description.input_dimensions, parts.input_dims)
     write = to_dims(thread_to_output(tile), tile.description.dimensions, parts.output_dims)
 
+    def placed(map: IndexingMap, swap: bool) -> IndexingMap:
+        """A thread's elements, and behind each its place in the tile."""
+        return map.with_results([*map.results, *_shared_place(tile, swap)]).simplify()
+
+    def place_of(map: IndexingMap, swap: bool) -> IndexingMap:
+        rank = map.num_results
+        return over_ids(placed(map, swap).select_results(range(rank, rank + len(tile.sizes))), chosen)
+
     def loop(map: IndexingMap, swap: bool, stem: str, inits: Sequence[Value]) -> tuple[Operation, Indices, Indices]:
         """A phase: a loop over a thread's elements, their indices and their places in the tile."""
         rank, end = map.num_results, map.num_results + len(tile.sizes)
-        with_place = map.with_results([*map.results, *_shared_place(tile, swap)]).simplify()
+        with_place = placed(map, swap)
         names = [f"{stem}{i}" for i in range(rank)] + [f"shmem_dim{i}" for i in range(end - rank)]
         op = gpu.loop(e.b, ids, over_ids(with_place, chosen), inits, result_names=names)
         args = op.body.args[2:]
@@ -243,4 +253,8 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
         *((f"thread -> {r.name}", through(read, parts.side_map(r), chosen)) for r in parts.roots.sides),
         *((f"thread -> {r.name}", through(write, parts.output_map(r), chosen)) for r in parts.roots.transposed),
     ]
-    return make_kernel(functions, chosen, NAME, maps, variant="padded", shared_bytes=_shared_bytes(analysis))
+    hero = parts.roots.heroes[0].array_shape.dtype
+    shared = SharedTile(tile.shared_dims, hero, place_of(read, True), place_of(write, False), len(tiles))
+    return make_kernel(
+        *(functions, chosen, NAME, maps), variant="padded", shared_bytes=_shared_bytes(analysis), tile=shared
+    )

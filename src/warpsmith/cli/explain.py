@@ -1,0 +1,49 @@
+"""Explain a module's kernels: which emitter and why, who touches which element, what it costs on a device.
+
+  warpsmith explain FILE.hlo
+  warpsmith explain FILE.hlo --target cpu
+  warpsmith explain FILE.hlo --target l40s --svg kernel.svg
+
+Nothing is timed, and no GPU is needed: costs are counted by simulating blocks of each kernel, times are a model's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from warpsmith.cli.files import example_text, read_text, write_text
+from warpsmith.errors import UsageError
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
+    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    parser.add_argument(
+        "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
+    )
+    parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
+    parser.add_argument("--svg", metavar="OUT", help="write pictures: threads on elements, elements on banks")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from warpsmith.hlo import parse_hlo
+    from warpsmith.report.explain import explain
+
+    if (arguments.file is None) == (arguments.example is None):
+        raise UsageError("give a file, or --example NAME", help="see `warpsmith explain --help`")
+    if (arguments.file or "").endswith(".py"):
+        raise UsageError(
+            f"{arguments.file} is Python, and explain reads HLO",
+            help="`warpsmith tile` shows the stages of tile programs",
+        )
+    name = arguments.file or f"{arguments.example}.hlo"
+    text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
+    found = explain(parse_hlo(text, name), arguments.target, numerics=arguments.numerics)
+    if arguments.svg is not None:
+        from warpsmith.report.explain_svg import explanation_svg
+
+        write_text(arguments.svg, explanation_svg(found))
+    write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
+    return 0
