@@ -2,12 +2,15 @@
 
 `S[(32, 8) : (1 @ laneid, 1)]`: row i in lane i, column j in its register j.  `axes` names what a step may be along,
 `notation` is the brackets, `tile_layout` the algebra of one layout, `operations` of two, `swizzle` the xor layouts,
-`maps` ties them to indexing maps, `text` prints and reads.  Tile reference 3.
+`maps` and `inverse` tie them to indexing maps, `text` prints and reads, `banks`, `words` and `picture` show.  Tile
+reference 3.
 """
 
 from __future__ import annotations
 
 from warpsmith.tile.layout.axes import AXES, Axis, axis_named
+from warpsmith.tile.layout.banks import bank_turns
+from warpsmith.tile.layout.inverse import partition_map
 from warpsmith.tile.layout.iters import Iter
 from warpsmith.tile.layout.maps import covers, is_injective, owners, to_indexing_map
 from warpsmith.tile.layout.notation import R, S, Spec
@@ -22,6 +25,7 @@ from warpsmith.tile.layout.operations import (
 from warpsmith.tile.layout.swizzle import ComposeLayout, swizzle_for
 from warpsmith.tile.layout.text import layout_text, parse_layout
 from warpsmith.tile.layout.tile_layout import TileLayout, row_major
+from warpsmith.tile.layout.words import explain, owner_table
 
 tx, laneid, warpid, wgid = AXES["tx"], AXES["laneid"], AXES["warpid"], AXES["wgid"]
 tid_in_wg, wid_in_wg, m = AXES["tid_in_wg"], AXES["wid_in_wg"], AXES["m"]
@@ -36,17 +40,21 @@ __all__ = [
     "Spec",
     "TileLayout",
     "axis_named",
+    "bank_turns",
     "covers",
     "direct_sum",
     "direct_summand",
+    "explain",
     "inner_of_tile",
     "is_injective",
     "laneid",
     "layout_text",
     "m",
     "outer_of_tile",
+    "owner_table",
     "owners",
     "parse_layout",
+    "partition_map",
     "row_major",
     "swizzle_for",
     "tid_in_wg",

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 from warpsmith.errors import InvalidLayout, did_you_mean
 
-__all__ = ["AXES", "FUSED", "SPLIT", "Axis", "Strided", "axis_named"]
+__all__ = ["AXES", "FUSED", "SPLIT", "Axis", "Strided", "axis_named", "integer"]
+
+
+def integer(item: object, what: str) -> int:
+    """The integer that `item` is.  InvalidLayout, which calls it `what`, where it is none."""
+    if isinstance(item, bool) or not isinstance(item, SupportsIndex):
+        raise InvalidLayout(f"{what} is an integer, not {item!r}", help="S[(32, 8) : (1 @ laneid, 1)]")
+    return item.__index__()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class Axis:
         return self.subscope is not None
 
     def __rmatmul__(self, stride: int) -> Strided:
-        return Strided(stride, self)
+        return Strided(integer(stride, "a distance along an axis"), self)
 
     def __str__(self) -> str:
         return self.name

@@ -14,6 +14,8 @@ __all__ = ["Part", "grouped", "sliced_group"]
 
 def grouped(iters: Sequence[Iter], shape: Sequence[int]) -> tuple[list[Iter], list[int]]:
     """The factors, split where a dim ends, and the bounds of each dim's factors.  InvalidLayout if they can't be."""
+    if any(extent < 1 for extent in shape):
+        raise InvalidLayout(f"a dim of shape {tuple(shape)} has no elements", help="every extent is at least 1")
     found: list[Iter] = []
     bounds = [0]
     running = 1

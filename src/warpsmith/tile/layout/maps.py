@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from warpsmith.indexing import IndexingMap, const, dim
-from warpsmith.indexing.expr import Expr
+from warpsmith.errors import InvalidLayout, did_you_mean
+from warpsmith.indexing import Expr, IndexingMap, const, dim
 from warpsmith.tile.layout.axes import Axis
+from warpsmith.tile.layout.inverse import chain
 from warpsmith.tile.layout.tile_layout import TileLayout
 
 __all__ = ["Place", "covers", "is_injective", "owners", "places", "to_indexing_map"]
@@ -19,8 +20,13 @@ __all__ = ["Place", "covers", "is_injective", "owners", "places", "to_indexing_m
 Place = Mapping[Axis, int]
 """A value for each axis of a layout."""
 
-THREADS: Mapping[str, str] = {"warp": "laneid", "warpgroup": "tid_in_wg", "cta": "tx"}
-"""The axis that counts a scope's threads when axes are fused."""
+_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "thread": (),
+    "warp": ("laneid",),
+    "warpgroup": ("laneid", "tid_in_wg"),
+    "cta": ("laneid", "tid_in_wg", "tx"),
+}
+"""By scope, the axes that count its threads where no narrower scope repeats."""
 
 
 def to_indexing_map(layout: TileLayout, shape: Sequence[int]) -> IndexingMap:
@@ -55,6 +61,9 @@ def places(layout: TileLayout) -> Iterator[tuple[int, dict[Axis, int]]]:
 
 def is_injective(layout: TileLayout) -> bool:
     """Whether no two elements share a place (an element's own copies may)."""
+    iters = (*layout.shard, *layout.replica)
+    if all(chain(each for each in iters if each.axis == axis) is not None for axis in layout.axes()):
+        return True
     holders: dict[tuple[int, ...], int] = {}
     return all(holders.setdefault(tuple(place.values()), flat) == flat for flat, place in places(layout))
 
@@ -69,10 +78,20 @@ def owners(layout: TileLayout, place: Place) -> list[int]:
 
 
 def covers(layout: TileLayout, scope: str, threads: int) -> bool:
-    """Whether every thread of a scope (warp, warpgroup, cta) of `threads` threads holds some element, and no other."""
+    """Whether each of the first `threads` threads of a scope (thread, warp, warpgroup, cta) holds an element or a copy,
+    and no thread beyond them does.
+
+    A layout over lanes covers a CTA of one warp, but not one of two.  InvalidLayout for a scope that has no threads.
+    """
+    if scope not in _SCOPES:
+        raise InvalidLayout(
+            f"no scope of threads is called '{scope}'",
+            help=did_you_mean(scope, _SCOPES) or f"the scopes are {', '.join(_SCOPES)}",
+        )
     plain = layout.canonical()
-    used = {axis for axis in plain.axes() if axis.is_thread}
-    if [axis.name for axis in used] != [THREADS.get(scope)]:
-        return threads == 1 and not used
-    (axis,) = used
-    return {each[axis] for _, each in places(plain)} == set(range(threads))
+    used = [axis for axis in plain.axes() if axis.is_thread]
+    if not used:
+        return threads == 1
+    if len(used) > 1 or used[0].name not in _SCOPES[scope]:
+        return False
+    return {place[used[0]] for _, place in places(plain)} == set(range(threads))

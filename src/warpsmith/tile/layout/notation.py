@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.tile.layout.axes import AXES, Strided
+from warpsmith.tile.layout.axes import AXES, Strided, integer
 from warpsmith.tile.layout.iters import Iter
 
 __all__ = ["R", "S", "Spec"]
@@ -89,14 +89,8 @@ def _sequence(item: object) -> Sequence[object]:
 
 
 def _extents(item: object) -> list[int]:
-    return [_integer(each, "an extent") for each in _sequence(item)]
+    return [integer(each, "an extent") for each in _sequence(item)]
 
 
 def _distance(item: object) -> Strided:
-    return item if isinstance(item, Strided) else Strided(_integer(item, "a stride"), M)
-
-
-def _integer(item: Any, what: str) -> int:
-    if isinstance(item, bool) or not hasattr(item, "__index__"):
-        raise InvalidLayout(f"{what} is an integer, not {item!r}", help="S[(32, 8) : (1 @ laneid, 1)]")
-    return int(item.__index__())
+    return item if isinstance(item, Strided) else Strided(integer(item, "a stride"), M)

@@ -97,10 +97,22 @@ class ComposeLayout:
         return np.fromiter((self.address(value) for value in range(count)), np.int64, count)
 
     def apply(self, *coords: int, shape: Sequence[int] | None = None) -> int:
-        """The address of an element of the tile; coordinates as in `TileLayout.apply`."""
-        places = self.tile.apply(*coords, shape=shape)
-        (value,) = (place for axis, place in places.items() if not axis.is_thread)
-        assert isinstance(value, int), "a swizzle takes numbers"
+        """The address of an element of the tile; coordinates as in `TileLayout.apply`, numbers alone.
+
+        A bare swizzle is taken over the dense tile of `shape`.  InvalidLayout where the tile's places aren't addresses:
+        along an axis of threads, or along two.
+        """
+        tile = row_major(shape) if self.is_bare and shape is not None else self.tile
+        places = tile.apply(*coords, shape=shape)
+        values = [place for axis, place in places.items() if not axis.is_thread]
+        if len(places) != 1 or len(values) != 1:
+            raise InvalidLayout(
+                f"{tile} has no addresses whose bits could be xored",
+                help="a swizzle is of a tile on one axis of memory",
+            )
+        (value,) = values
+        if not isinstance(value, int):
+            raise InvalidLayout("an indexing expression has no xor", help="give a swizzle's coordinates as numbers")
         return self.address(value)
 
 

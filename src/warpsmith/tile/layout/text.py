@@ -25,7 +25,7 @@ def layout_text(layout: TileLayout) -> str:
     parts = [_part("S", layout.shard)]
     if layout.replica:
         parts.append(_part("R", layout.replica))
-    parts += [f"{amount}{_at(axis)}" for axis, amount in layout.offset.items() if amount]
+    parts += [f"{amount}{_at(axis)}" for axis, amount in layout.offset.items()]
     return " + ".join(parts)
 
 

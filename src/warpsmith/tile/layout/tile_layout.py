@@ -25,7 +25,9 @@ M = AXES["m"]
 class TileLayout:
     """Element `c` lives at `offset` plus, for each shard factor, its digit of `c` times its stride.
 
-    `replica` factors say where further copies are.  Immutable; equal when shard, replica and offset are.  InvalidLayout
+    `replica` factors say where further copies are.  Immutable; equal when shard, replica and offset are
+    (an offset of 0 in memory is none; one along
+    a thread axis still says that the axis is there, and so takes part in the scopes).  InvalidLayout
     for no factors, negative extents, or thread axes whose scopes don't connect.
     """
 
@@ -53,7 +55,9 @@ class TileLayout:
             total[each.axis] = total.get(each.axis, 0) + each.amount
         self.shard = (*given.shard, *shard)
         self.replica = (*given.replica, *replica)
-        self.offset = MappingProxyType({axis: total[axis] for axis in sorted(total, key=lambda axis: axis.name)})
+        self.offset = MappingProxyType(
+            {at: total[at] for at in sorted(total, key=lambda at: at.name) if total[at] or at.is_thread}
+        )
         if not self.shard:
             raise InvalidLayout("a layout has at least one factor", help="TileLayout(S[1])")
         self.scope_pair()
@@ -121,13 +125,16 @@ class TileLayout:
 
         One coordinate is the element's number in row-major order; several, without a shape, are one a factor; with
         `shape`, one a dim of a tile of that shape.  Coordinates are integers or indexing expressions.  InvalidLayout
-        for a wrong count, or a shape with another number of elements.
+        for a wrong count, a shape with another number of elements, or a number outside its dim of the shape.
         """
         if shape is not None:
             if len(coords) != len(shape) or math.prod(shape) != self.size():
                 raise InvalidLayout(
                     f"{len(coords)} coordinates of a tile of shape {tuple(shape)} in a layout of {self.size()} elements"
                 )
+            for coord, extent in zip(coords, shape, strict=True):
+                if isinstance(coord, int) and not 0 <= coord < extent:
+                    raise InvalidLayout(f"coordinate {coord} is outside the {extent} elements of its dim")
             return self._apply_shaped(coords, shape)
         if len(coords) == 1:
             return self._sum(self.shard, digits(coords[0], [each.extent for each in self.shard]))
@@ -225,7 +232,7 @@ class TileLayout:
 
         def fused(each: Iter) -> Iter:
             axis, factor = along(each.axis)
-            return each.along(each.stride * factor, axis)
+            return each.along(each.stride * factor if each.extent > 1 else each.stride, axis)
 
         offset: dict[Axis, int] = {}
         for axis, amount in bare.offset.items():
@@ -269,6 +276,8 @@ class TileLayout:
         None where the box's places aren't those of a layout.  InvalidLayout where the layout can't be grouped by the
         shape, or the box isn't inside it.
         """
+        if len(region) != len(shape):
+            raise InvalidLayout(f"a region of {len(region)} dims in a tile of shape {tuple(shape)}")
         for extent, (begin, end) in zip(shape, region, strict=True):
             if not 0 <= begin < end <= extent:
                 raise InvalidLayout(
@@ -300,8 +309,11 @@ class TileLayout:
     def pack(self, factor: int) -> TileLayout:
         """`factor` neighbours as one wider element.
 
-        InvalidLayout unless the last factor is dense memory that divides, and every other place is a multiple.
+        InvalidLayout for a factor below 1, or unless the last factor is dense memory that divides, and every other
+        place is a multiple.
         """
+        if factor < 1:
+            raise InvalidLayout(f"a wider element is made of at least 1, not of {factor}")
         *rest, last = self.shard
         if last.axis.is_thread or last.stride != 1 or last.extent % factor:
             raise InvalidLayout(f"{self} doesn't hold {factor} neighbours side by side in memory")
