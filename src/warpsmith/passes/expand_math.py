@@ -9,6 +9,8 @@ many) and bit for bit what `NumpyBackend` computes.  f32 ops are expanded; f16 a
 rounded once, with the shorter program for that type.  So is an f32 op that `expand-float-ops` widened and marked with
 `warpsmith.accuracy = "f16"` or `"bf16"`.  f64 ops stay, but for rsqrt.  sqrt and what else is exact stays.
 
+In the mode `xla` the f32 functions that XLA:GPU has programs of its own for (`functions/xla.py`) are those.
+
 Constants go to the top of the function, out of every loop.  The reduction of huge arguments of sin, cos and tan stands
 in an `scf.if` that is entered only when some lane needs it.
 """
@@ -16,6 +18,7 @@ in an `scf.if` that is entered only when some lane needs it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from warpsmith.ir import attributes as at
@@ -26,7 +29,8 @@ from warpsmith.ir.types import BF16, F16, F32, F64, I1, I32, I64, Type, VectorTy
 from warpsmith.ir.types import vector as vector_type
 from warpsmith.numerics.expr import Precision
 from warpsmith.numerics.expr import Type as Lane
-from warpsmith.numerics.functions import EXPANSIONS, expand
+from warpsmith.numerics.functions import EXPANSIONS, XLA, expand
+from warpsmith.passes.expand_approximate import full_division, is_wanted
 
 NAME = "expand-math"
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
@@ -45,16 +49,32 @@ _CASTS = {"sitofp": F32, "fptosi": I32}
 
 def run(module: Operation, *, fma: bool = False) -> None:
     """Expand every function of the module.  `fma` lets polynomials use `math.fma` (for targets that have it)."""
+    mode = _Mode.of(module)
     for function in func.functions(module):
         if not function.regions or not function.regions[0].blocks:
             continue
         constants = _Constants(function.regions[0].blocks[0])
         for op in list(function.walk()):
             if op.name in _FUNCTIONS:
-                _rewrite(op, constants, fma)
+                _rewrite(op, constants, fma, mode)
 
 
-def _rewrite(op: Operation, constants: _Constants, fma: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """Whether XLA's programs are wanted, and the module if they divide by a GPU's `div.full`."""
+
+    xla: bool
+    full_division: Operation | None
+
+    @classmethod
+    def of(cls, module: Operation) -> _Mode:
+        functions = list(func.functions(module))
+        numerics = func.entry(module).attributes.get("warpsmith.numerics") if functions else None
+        xla = isinstance(numerics, at.StringAttr) and numerics.value == "xla"
+        return cls(xla, module if is_wanted(module) else None)
+
+
+def _rewrite(op: Operation, constants: _Constants, fma: bool, mode: _Mode) -> None:
     type = op.result.type
     element = element_type(type)
     b = Builder.before(op)
@@ -67,8 +87,11 @@ def _rewrite(op: Operation, constants: _Constants, fma: bool) -> None:
         if isinstance(marked, at.StringAttr):
             precision = _ACCURACY.get(marked.value, precision)
         operands = op.operands if element is F32 else [arith.cast(b, "extf", value, F32) for value in op.operands]
-        backend = _IrBackend(b, with_element(type, F32), constants, fma)
-        result = expand(_FUNCTIONS[op.name], backend, *operands, precision=precision)
+        name = _FUNCTIONS[op.name]
+        programs = XLA if mode.xla and precision is Precision.F32 and name in XLA else EXPANSIONS
+        divides = mode.full_division if programs is XLA else None
+        backend = _IrBackend(b, with_element(type, F32), constants, fma or divides is not None, divides)
+        result = expand(name, backend, *operands, precision=precision, programs=programs)
         if element is not F32:
             result = arith.cast(b, "truncf", result, element)
     else:
@@ -98,12 +121,18 @@ class _Constants:
 
 
 class _IrBackend:
-    """The `Backend` that makes IR at a builder's place; `shape` is f32 or a vector of it."""
+    """The `Backend` that makes IR at a builder's place; `shape` is f32 or a vector of it.
 
-    __slots__ = ("_b", "_constants", "_fma", "_types")
+    `full_division` is the module, if scalars are to be divided by `div.full`.
+    """
 
-    def __init__(self, b: Builder, shape: Type, constants: _Constants, fma: bool) -> None:
+    __slots__ = ("_b", "_constants", "_fma", "_full_division", "_types")
+
+    def __init__(
+        self, b: Builder, shape: Type, constants: _Constants, fma: bool, full_division: Operation | None = None
+    ) -> None:
         self._b = b
+        self._full_division = full_division if shape is F32 else None
         self._constants = constants
         self._fma = fma
         self._types = {lane: with_element(shape, element) for lane, element in _ELEMENT.items()}
@@ -119,6 +148,8 @@ class _IrBackend:
             if self._fma:
                 return b.op1("math.fma", operands, operands[0].type)
             return arith.binary(b, "addf", arith.binary(b, "mulf", operands[0], operands[1]), operands[2])
+        if op == "divf" and self._full_division is not None:
+            return full_division(self._full_division, b, operands[0], operands[1])
         if op in _CASTS:
             return arith.cast(b, op, operands[0], _CASTS[op])
         if op == "umulh":

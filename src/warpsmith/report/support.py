@@ -214,7 +214,7 @@ _SUMS = frozenset({"reduce (add)", "dot", "convolution"})
 
 # Complex functions whose error is their condition's: near a pole, or at an angle of many turns, both we and the
 # reference interpreter lose digits that nobody bounds.  c64 is computed in f64, so it's only a power that shows it.
-_ILL_CONDITIONED = {"c64": frozenset({"power"}), "c128": frozenset({"power", "logistic", "cbrt", "divide"})}
+_ILL_CONDITIONED = {"c64": frozenset({"power"}), "c128": frozenset({"power", "divide"})}
 _LOOSE = 1e-9
 
 

@@ -92,7 +92,12 @@ def _expm1(s: Scalars, a: Value, b: Value) -> Pair:
     half = s.math("sin", s.arith("mulf", b, _number(s, 0.5, b)))
     lost = s.arith("mulf", _number(s, 2.0, b), s.arith("mulf", half, half))
     real = s.arith("subf", times(s, s.math("expm1", a), s.math("cos", b)), lost)
-    return without_angle(s, a, b, (real, times(s, s.math("exp", a), s.math("sin", b))))
+    parts = without_angle(s, a, b, (real, times(s, s.math("exp", a), s.math("sin", b))))
+    # Where e^a is nothing it has no angle.
+    gone = s.cmpf("oeq", a, _number(s, float("-inf"), a))
+    unknown = s.cmpf("uno", parts[1], parts[1])
+    imaginary = s.select(s.arith("andi", gone, unknown), _number(s, 0.0, a), parts[1])
+    return s.select(gone, _number(s, -1.0, a), parts[0]), imaginary
 
 
 def _log1p(s: Scalars, a: Value, b: Value) -> Pair:
@@ -107,14 +112,21 @@ def _log1p(s: Scalars, a: Value, b: Value) -> Pair:
 
 
 def _logistic(s: Scalars, a: Value, b: Value) -> Pair:
-    """1 / (1 + e^-z), or e^z / (1 + e^z) where that is the smaller power."""
+    """1 / (1 + e^-z), or e^z / (1 + e^z) where that is the smaller power.
+
+    1 + E e^ib is (1 - E) + 2 E cos^2(b/2) + i E sin b: near a pole, where b is pi, that keeps its digits.
+    """
     zero, one = _number(s, 0.0, a), _number(s, 1.0, a)
     right = s.cmpf("oge", a, zero)
-    size = s.math("exp", s.negf(s.math("absf", a)))
+    down = s.negf(s.math("absf", a))
+    size = s.math("exp", down)
     angle = s.select(right, s.negf(b), b)
     w = (times(s, size, s.math("cos", angle)), times(s, size, s.math("sin", angle)))
+    half = s.math("cos", s.arith("mulf", angle, _number(s, 0.5, a)))
+    above = times(s, s.arith("mulf", size, _number(s, 2.0, a)), s.arith("mulf", half, half))
+    bottom = (s.arith("subf", above, s.math("expm1", down)), w[1])
     top = (s.select(right, one, w[0]), s.select(right, zero, w[1]))
-    return without_angle(s, a, b, quotient(s, top, (s.arith("addf", one, w[0]), w[1])))
+    return without_angle(s, a, b, quotient(s, top, bottom))
 
 
 def _rsqrt(s: Scalars, a: Value, b: Value) -> Pair:

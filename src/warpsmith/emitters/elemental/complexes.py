@@ -16,6 +16,7 @@ __all__ = [
     "COMPLEX_ROWS",
     "Pair",
     "complex_product",
+    "exponential",
     "log_modulus",
     "modulus",
     "pair",
@@ -53,6 +54,11 @@ def complex_product(s: Scalars, x: Pair, y: Pair) -> Pair:
 
 
 def _multiply(s: Scalars) -> Values:
+    """c64 in f64, where no product overflows: a part that is finite comes out finite; in xla numerics in f32."""
+    return (wide(_product) if s.emitter.strict else _product)(s)
+
+
+def _product(s: Scalars) -> Values:
     return complex_product(s, pair(s.args[0]), pair(s.args[1]))
 
 
@@ -154,7 +160,11 @@ def _sign(s: Scalars) -> Values:
 
 
 def _exp(s: Scalars) -> Values:
-    a, b = pair(s.args[0])
+    return exponential(s, *pair(s.args[0]))
+
+
+def exponential(s: Scalars, a: Value, b: Value) -> Pair:
+    """e^a (cos b + i sin b); nothing where a is -inf, whatever b is."""
     size = s.math("exp", a)
     parts = unbounded(s, size, b, times(s, size, s.math("cos", b))), times(s, size, s.math("sin", b))
     return without_angle(s, a, b, parts)
@@ -208,21 +218,18 @@ def log_modulus(s: Scalars, z: Pair) -> Value:
 
 
 def power(s: Scalars, x: Pair, y: Pair) -> Pair:
-    """exp(y log x); 0 to a power with positive real part is 0, and 0 to the 0 is 1."""
-    size = modulus(s, x)
-    zero, one = s.emitter.constant(0.0, size.type), s.emitter.constant(1.0, size.type)
-    is_zero = s.cmpf("oeq", size, zero)
-    logarithm = (s.select(is_zero, zero, log_modulus(s, x)), s.math("atan2", x[1], x[0]))
-    real, imaginary = complex_product(s, y, logarithm)
-    grown = s.math("exp", real)
-    exponent_is_zero = s.arith("andi", s.cmpf("oeq", y[0], zero), s.cmpf("oeq", y[1], zero))
-    at_zero = s.select(exponent_is_zero, one, zero)
-    # An infinite base to a negative power has no angle, but it vanishes all the same.
-    vanishes = s.arith("ori", is_zero, s.cmpf("oeq", real, s.emitter.constant(float("-inf"), size.type)))
-    return (
-        s.select(vanishes, at_zero, s.arith("mulf", grown, s.math("cos", imaginary))),
-        s.select(vanishes, zero, s.arith("mulf", grown, s.math("sin", imaginary))),
-    )
+    """exp(y log x); anything to the 0 is 1, and 0 to a power with positive real part is 0."""
+    zero, one = s.emitter.constant(0.0, x[0].type), s.emitter.constant(1.0, x[0].type)
+
+    def is_zero(z: Pair) -> Value:
+        return s.arith("andi", s.cmpf("oeq", z[0], zero), s.cmpf("oeq", z[1], zero))
+
+    grown = exponential(s, *complex_product(s, y, (log_modulus(s, x), s.math("atan2", x[1], x[0]))))
+    vanishes = s.arith("andi", is_zero(x), s.cmpf("ogt", y[0], zero))
+    parts = (s.select(vanishes, zero, part) for part in grown)
+    trivial = is_zero(y)
+    real, imaginary = (s.select(trivial, at_zero, part) for part, at_zero in zip(parts, (one, zero), strict=True))
+    return real, imaginary
 
 
 def _power(s: Scalars) -> Values:
@@ -299,13 +306,18 @@ def _ordered(s: Scalars, direction: str, x: Pair, y: Pair) -> Value:
     return s.arith("ori", by_real, by_imaginary)
 
 
-def _choose(direction: str) -> Scalar:
-    def emit(s: Scalars) -> Values:
-        x, y = pair(s.args[0]), pair(s.args[1])
-        first = _ordered(s, direction, x, y)
-        return tuple(s.select(first, p, q) for p, q in zip(x, y, strict=True))
+def _chosen(s: Scalars, direction: str, x: Pair, y: Pair) -> Pair:
+    first = _ordered(s, direction, x, y)
+    return s.select(first, x[0], y[0]), s.select(first, x[1], y[1])
 
-    return emit
+
+def _choose(direction: str) -> Scalar:
+    return lambda s: _chosen(s, direction, pair(s.args[0]), pair(s.args[1]))
+
+
+def _clamp(s: Scalars) -> Values:
+    low, x, high = (pair(each) for each in s.args)
+    return _chosen(s, "LE", _chosen(s, "GE", x, low), high)
 
 
 def _parts(function: Callable[[Scalars, Value], Value]) -> Scalar:
@@ -327,6 +339,7 @@ COMPLEX_ROWS: dict[str, Row] = {
     "compare": Row(complex=_compare),
     "maximum": Row(complex=_choose("GE")),
     "minimum": Row(complex=_choose("LE")),
+    "clamp": Row(complex=_clamp),
     "real": Row(complex=lambda s: (s.args[0][0],)),
     "imag": Row(complex=lambda s: (s.args[0][1],)),
 }

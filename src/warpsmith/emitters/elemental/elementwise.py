@@ -11,15 +11,18 @@ from collections.abc import Mapping, Sequence
 from warpsmith.dtypes import DType
 from warpsmith.emitters.elemental.bits import bitcast_element
 from warpsmith.emitters.elemental.complex_functions import COMPLEX_FUNCTION_ROWS
+from warpsmith.emitters.elemental.complex_inverses import COMPLEX_INVERSE_ROWS
 from warpsmith.emitters.elemental.complexes import COMPLEX_ROWS
 from warpsmith.emitters.elemental.converts import convert
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Emission, Indices, Values
 from warpsmith.emitters.elemental.floats import FLOAT_ROWS
 from warpsmith.emitters.elemental.integers import INTEGER_ROWS
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_bool, is_small, narrow, widen
+from warpsmith.emitters.types import scalar_type
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.operand_maps import index_dims
 from warpsmith.hlo.module import HloInstruction
+from warpsmith.ir.core import Value
 
 __all__ = ["ELEMENTWISE", "elementwise", "emit_scalars"]
 
@@ -30,7 +33,16 @@ def _select(s: Scalars) -> Values:
 
 
 def _convert(s: Scalars) -> Values:
-    source, target = s.instruction.operands[0].array_shape.dtype, s.instruction.array_shape.dtype
+    operand = s.instruction.operands[0]
+    source, target = operand.array_shape.dtype, s.instruction.array_shape.dtype
+    if not s.emitter.strict and operand.opcode == "convert" and operand.operands[0].array_shape.dtype is target:
+        narrowed = s.args[0][0].defining_op  # excess precision: there and back is where it was
+        if (
+            narrowed is not None
+            and narrowed.name == "arith.truncf"
+            and narrowed.operands[0].type is scalar_type(target)
+        ):
+            return (narrowed.operands[0],)
     return convert(s, s.args[0], source, target)
 
 
@@ -50,7 +62,23 @@ _ANY_KIND: dict[str, Scalar] = {
 }
 """Rows that look at no kind: the same for every element type."""
 
-_TABLES: tuple[Mapping[str, Row], ...] = (INTEGER_ROWS, FLOAT_ROWS, COMPLEX_ROWS, COMPLEX_FUNCTION_ROWS)
+_NEVER_ZERO = frozenset({"multiply", "divide", "power", "atan2"})
+"""Ops whose results are positive where the operands are: as those of f8e8m0fnu, which has no zero."""
+
+
+def _at_least_tiny(s: Scalars, value: Value) -> Value:
+    """A result that vanished in f32 as the least number of it, which rounds to that of f8e8m0fnu; 0 would be NaN."""
+    zero, tiny = s.emitter.constant(0.0, value.type), s.emitter.constant(2.0**-149, value.type)
+    return s.select(s.cmpf("oeq", value, zero), tiny, value)
+
+
+_TABLES: tuple[Mapping[str, Row], ...] = (
+    INTEGER_ROWS,
+    FLOAT_ROWS,
+    COMPLEX_ROWS,
+    COMPLEX_FUNCTION_ROWS,
+    COMPLEX_INVERSE_ROWS,
+)
 
 
 ELEMENTWISE: frozenset[str] = frozenset(_ANY_KIND) | {name for table in _TABLES for name in table}
@@ -84,7 +112,10 @@ def emit_scalars(emitter: ElementalEmitter, instruction: HloInstruction, args: S
             help="convert the operands to a type that has this op, or move it out of the fusion",
         )
     if is_small(dtype):
-        return narrow(scalars, row(widen(scalars)), instruction.array_shape.dtype)
+        values = row(widen(scalars))
+        if dtype.name == "f8e8m0fnu" and instruction.opcode in _NEVER_ZERO:
+            values = tuple(_at_least_tiny(scalars, value) for value in values)
+        return narrow(scalars, values, instruction.array_shape.dtype)
     return row(scalars)
 
 

@@ -25,7 +25,7 @@ from warpsmith.ir.dialects import scf
 
 __all__ = ["call_map", "dot", "reduce"]
 
-F32, F64 = by_name("f32"), by_name("f64")
+F16, F32, F64 = by_name("f16"), by_name("f32"), by_name("f64")
 _IV_NAMES = "ijklmn"
 
 Body = Callable[[Indices, Values], Emission]
@@ -117,7 +117,7 @@ def dot(e: ElementalEmitter, instruction: HloInstruction, indices: Indices) -> E
     left, right = instruction.operands[:2]
     left_map, right_map = (maps[0] for maps in output_to_input_indexing(instruction)[:2])
     target = instruction.array_shape.dtype
-    kept = _dot_accumulator(instruction)
+    kept = _dot_accumulator(instruction, e.strict)
     scalars = Scalars(e, instruction, (), kept)
     zero = tuple(e.constant(0, type) for type in element_types(kept))
 
@@ -144,10 +144,11 @@ _DOT_OPS: dict[Kind, tuple[str, str]] = {
 }
 
 
-def _dot_accumulator(instruction: HloInstruction) -> DType:
+def _dot_accumulator(instruction: HloInstruction, strict: bool) -> DType:
+    """f32 or wider for floats; in xla numerics f16 for f16."""
     dtypes = [each.array_shape.dtype for each in (instruction, *instruction.operands[:2])]
     target = dtypes[0]
-    if not target.is_float:
+    if not target.is_float or (not strict and all(dtype is F16 for dtype in dtypes)):
         return target
     return F64 if F64 in dtypes else F32
 

@@ -7,11 +7,12 @@ and NaN as exact arithmetic has them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from warpsmith.numerics.expr import Backend, Float, Precision
+from warpsmith.numerics.functions import xla
 from warpsmith.numerics.functions.error_function import erf
 from warpsmith.numerics.functions.exponential import exp, exp2, expm1, logistic
 from warpsmith.numerics.functions.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
@@ -21,7 +22,7 @@ from warpsmith.numerics.functions.power import pow
 from warpsmith.numerics.functions.roots import cbrt, rsqrt, sqrt
 from warpsmith.numerics.functions.trigonometric import cos, sin, tan
 
-__all__ = ["EXPANSIONS", "Expansion", "expand"]
+__all__ = ["EXPANSIONS", "XLA", "Expansion", "expand"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,17 @@ _ROWS = [
 EXPANSIONS: dict[str, Expansion] = {row.name: row for row in _ROWS}
 
 
-def expand(name: str, backend: Backend, *operands: Any, precision: Precision = Precision.F32) -> Any:
+XLA: dict[str, Expansion] = {row.name: row for row in (Expansion("erf", xla.erf, 6), Expansion("tanh", xla.tanh, 8))}
+"""The f32 programs of the mode `xla`, where that has its own."""
+
+
+def expand(
+    name: str,
+    backend: Backend,
+    *operands: Any,
+    precision: Precision = Precision.F32,
+    programs: Mapping[str, Expansion] = EXPANSIONS,
+) -> Any:
     """The value of function `name` at f32 values of `backend`, as a value of `backend`."""
     values = [Float(backend, operand) for operand in operands]
-    return EXPANSIONS[name].program(*values, precision).raw
+    return programs[name].program(*values, precision).raw
