@@ -23,7 +23,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--stage",
-        help="hlo, emitted, lowered, llvm; on a GPU ptx, cubin, sass; on a CPU llvm-opt, asm (default: the last text)",
+        help="hlo, emitted, lowered, llvm; on a GPU cuda, ptx, cubin, sass; on a CPU llvm-opt, asm "
+        "(default: the last text)",
     )
     parser.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
     parser.add_argument("--dump-to", metavar="DIR", help="one file a pass, numbered and named")

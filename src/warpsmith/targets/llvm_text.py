@@ -185,6 +185,9 @@ class _Printer:
         simple = _SIMPLE.get(name)
         if simple is not None:
             lhs = ", ".join(self.names[v] for v in op.operands)
+            flags = op.attributes.get("warpsmith.flags")
+            if isinstance(flags, at.OpaqueAttr):
+                simple += " " + flags.text.removeprefix("#arith.fastmath<").rstrip(">").replace(",", "")
             self.lines.append(f"  {self.names[op.results[0]]} = {simple} {self.type(op.operands[0].type)} {lhs}")
             return
         cast = _CASTS.get(name)
@@ -246,6 +249,18 @@ class _Printer:
 
     def store(self, op: Operation) -> None:
         self.lines.append(f"  store {self.typed(op.operands[0])}, {self.typed(op.operands[1])}{self._access(op)}")
+
+    def alloca(self, op: Operation) -> None:
+        element = op.attributes["elem_type"]
+        assert isinstance(element, at.TypeAttr)
+        self.result(op, f"alloca {self.type(element.type)}, {self.typed(op.operands[0])}{self._access(op)}")
+
+    def prefetch(self, op: Operation) -> None:
+        (address,) = op.operands
+        name = f"llvm.prefetch.{mangle(address.type)}"
+        self.declare(name, "void", [self.type(address.type), *["i32"] * 3])
+        hints = ", ".join(f"i32 {op.int_attr(each)}" for each in ("rw", "hint", "cache"))
+        self.lines.append(f"  call void @{name}({self.typed(address)}, {hints})")
 
     def icmp(self, op: Operation) -> None:
         lhs, rhs = op.operands
@@ -338,6 +353,18 @@ class _Printer:
         self.declare(name, spelled, ["i32", spelled, "i32", "i32"])
         self.result(op, f"call {spelled} @{name}({', '.join(map(self.typed, op.operands))})")
 
+    def partial_barrier(self, op: Operation) -> None:
+        """A warp's barrier, or a named one of so many threads."""
+        name = f"llvm.{_BARRIERS[op.name]}"
+        self.declare(name, "void", ["i32"] * len(op.operands))
+        self.lines.append(f"  call void @{name}({', '.join(map(self.typed, op.operands))})")
+
+    def elect(self, op: Operation) -> None:
+        self.declare("llvm.nvvm.elect.sync", "{ i32, i1 }", ["i32"])
+        pair = f"{self.names[op.results[0]]}.pair"
+        self.lines.append(f"  {pair} = call {{ i32, i1 }} @llvm.nvvm.elect.sync(i32 -1)")
+        self.result(op, f"extractvalue {{ i32, i1 }} {pair}, 1")
+
     def call(self, op: Operation) -> None:
         arguments = ", ".join(map(self.typed, op.operands))
         callee = op.str_attr("callee")
@@ -372,6 +399,8 @@ _CASTS = {
 _TABLE: dict[str, Callable[[_Printer, Operation], None]] = {
     "llvm.getelementptr": _Printer.getelementptr,
     "llvm.load": _Printer.load,
+    "llvm.alloca": _Printer.alloca,
+    "llvm.intr.prefetch": _Printer.prefetch,
     "llvm.store": _Printer.store,
     "llvm.atomicrmw": _Printer.atomicrmw,
     "llvm.cmpxchg": _Printer.cmpxchg,
@@ -392,8 +421,14 @@ _TABLE: dict[str, Callable[[_Printer, Operation], None]] = {
     "llvm.cond_br": _Printer.cond_br,
     "nvvm.barrier0": _Printer.barrier,
     "nvvm.shfl.sync": _Printer.warp_shuffle,
+    "nvvm.bar.warp.sync": _Printer.partial_barrier,
+    "nvvm.barrier": _Printer.partial_barrier,
+    "nvvm.elect.sync": _Printer.elect,
     **{f"nvvm.read.ptx.sreg.{r}.{d}": _Printer.sreg for r in ("tid", "ctaid", "ntid", "nctaid") for d in "xyz"},
 }
+
+
+_BARRIERS = {"nvvm.bar.warp.sync": "nvvm.bar.warp.sync", "nvvm.barrier": "nvvm.barrier.cta.sync.aligned.count"}
 
 
 def _text(attribute: at.Attribute | None) -> str:

@@ -36,11 +36,12 @@ _ANY_TYPE = """
     exp2.f32 exp2.f16 exp2.bf16 canonicalize.f32 canonicalize.f64 canonicalize.f16
 """
 _NVVM = """
-    read.ptx.sreg barrier0 barrier.cta.sync.aligned.all bar.warp.sync membar.gl membar.cta
+    read.ptx.sreg barrier0 barrier.cta.sync.aligned.all barrier.cta.sync.aligned.count bar.warp.sync elect.sync
+    membar.gl membar.cta
     shfl.sync.down.i32 shfl.sync.down.f32 shfl.sync.bfly.i32 shfl.sync.bfly.f32 shfl.sync.idx.i32 shfl.sync.idx.f32
     shfl.sync.up.i32 shfl.sync.up.f32 vote.ballot.sync redux.sync.add match.any.sync.i32 activemask nanosleep
-    div.full ex2.approx.f ex2.approx.ftz.f lg2.approx.f rsqrt.approx.f rcp.rn.f sqrt.rn.f sin.approx.f cos.approx.f
-    add.rn.f mul.rn.f fma.rn.f fmax.nan.f fmin.nan.bf16 f2bf16.rn ff2bf16x2.rn
+    div.full ex2.approx.f ex2.approx.ftz.f lg2.approx.f rsqrt.approx.f sqrt.approx.f rcp.rn.f sqrt.rn.f sin.approx.f
+    cos.approx.f add.rn.f mul.rn.f fma.rn.f fmax.nan.f fmin.nan.bf16 f2bf16.rn ff2bf16x2.rn
     prmt fshl.clamp mulhi.i mulhi.ui mul24.i cp.async.wait.all
 """
 
@@ -55,8 +56,13 @@ _LEAST_PTX = {75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 101: 86, 
 _DEFAULT_PTX = {75: 70, 80: 78, 86: 78, 87: 78, 89: 78, 90: 80, 100: 88, 101: 88, 103: 88, 120: 88, 121: 88}
 """What we print: the least version with every instruction that we use (bf16 arithmetic 7.8, 256-bit loads 8.8)."""
 
+_FEW_PARAMETERS = 4352 // 8
+_MANY_PARAMETERS_PTX = 81
+"""How many pointers a kernel may take in any PTX version, and the version from which on it is 4,095."""
+
 _NEWEST_PTX = 90  # LLVM falls back to its default, silently, on a version that it doesn't know
 _SM = re.compile(r"^sm_(\d+)([af]?)$")
+_KERNEL = re.compile(r"^define ptx_kernel void [^(]*\((.*)$", re.MULTILINE)
 _EXTERNAL = re.compile(r"^\s*\.extern \.func\s+(?:\([^)]*\)\s*)?([\w.$]+)", re.MULTILINE)
 _PROVIDED = frozenset({"vprintf", "__assertfail", "malloc", "free"})  # the driver's own
 
@@ -81,6 +87,20 @@ def ptx_version_of(sm: str, ptx_version: int | None = None) -> int:
     return version
 
 
+def _version_for(llvm_text: str, sm: str, ptx_version: int | None) -> int:
+    """The PTX version for a text: a later one than the usual where a kernel takes many buffers."""
+    version = ptx_version_of(sm, ptx_version)
+    most = max((line.count("%arg") for line in _KERNEL.findall(llvm_text)), default=0)
+    if most <= _FEW_PARAMETERS or version >= _MANY_PARAMETERS_PTX:
+        return version
+    if ptx_version is not None:
+        raise LoweringError(
+            f"a kernel with {most} buffers can't be had in PTX {version / 10}: it takes {_FEW_PARAMETERS} at most",
+            help=f"ask for PTX {_MANY_PARAMETERS_PTX / 10} or later",
+        )
+    return _MANY_PARAMETERS_PTX
+
+
 @functools.cache
 def _llvm() -> Any:
     binding = importlib.import_module("llvmlite.binding")
@@ -97,7 +117,7 @@ def _target_machine(sm: str, version: int) -> Any:
 
 def ptx_in_process(llvm_text: str, sm: str, ptx_version: int | None = None) -> str:
     """`ptx_from_llvm` with no guard: LLVM may end this process.  What a worker runs."""
-    machine = _target_machine(sm, ptx_version_of(sm, ptx_version))
+    machine = _target_machine(sm, _version_for(llvm_text, sm, ptx_version))
     llvm = _llvm()
     module = llvm_jit.parse_module(llvm, llvm_text)
     module.triple = TRIPLE
@@ -116,7 +136,7 @@ def ptx_from_llvm(llvm_text: str, sm: str, ptx_version: int | None = None) -> st
     Raises `UnknownTarget` for an architecture or version that LLVM 22 doesn't know, `LoweringError` when the IR holds
     something that this target can't do, `InternalError` when LLVM refuses the text.
     """
-    version = ptx_version_of(sm, ptx_version)
+    version = _version_for(llvm_text, sm, ptx_version)
     if _risks(llvm_text):
         ptx = llvm_isolate.run_isolated("ptx", llvm_text, sm=sm, ptx_version=version).decode()
     else:
@@ -129,7 +149,8 @@ class PtxBatch:
 
     def __init__(self, sm: str, expected: int, ptx_version: int | None = None) -> None:
         self._sm = sm
-        options: dict[str, str | int | None] = {"sm": sm, "ptx_version": ptx_version_of(sm, ptx_version)}
+        ptx_version_of(sm, ptx_version)
+        options: dict[str, str | int | None] = {"sm": sm, "ptx_version": ptx_version}
         self._batch = llvm_isolate.Batch("ptx", expected, _risks, options)
 
     def add(self, llvm_text: str) -> None:
