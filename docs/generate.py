@@ -17,6 +17,7 @@ import io
 import os
 import re
 import shlex
+import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -32,8 +33,10 @@ from warpsmith.hlo import indexing as hlo_indexing
 from warpsmith.hlo.evaluator.table import RULES
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.ir.core import REGISTRY, OpRow, Trait
-from warpsmith.numerics import bounds, edges, modes
+from warpsmith.numerics import bounds, edges, measured, modes
 from warpsmith.passes import manager, pipeline
+from warpsmith.tile import ops as tile_ops
+from warpsmith.tile.dispatch import registry as tile_registry
 
 ROOT = Path(__file__).resolve().parents[1]
 assert warpsmith.ir.dialects  # importing it fills REGISTRY
@@ -160,8 +163,36 @@ def edge_values() -> str:
 
 
 def mode_differences() -> str:
-    rows = ([row.name, row.where, row.strict, row.xla] for row in modes.DIFFERENCES)
-    return table(["", "where", "`strict`", "`xla`"], rows)
+    rows: list[Row] = []
+    for row in modes.DIFFERENCES:
+        cells = ["", "", ""]
+        if row.example is not None:
+            text = " ".join(row.example.text.replace("\n", "; ").split())
+            given = "; ".join(_bits(values) for values in row.example.parameters)
+            cells = [f"`{text}` of {given}", _bits(row.example.strict), _bits(row.example.xla)]
+        rows.append([f"`{row.opcode}`", ", ".join(row.dtypes), row.targets, row.strict, row.xla, *cells])
+    return table(["opcode", "types", "on", "`strict`", "`xla`", "example", "bits in `strict`", "in `xla`"], rows)
+
+
+def _bits(values: Sequence[int]) -> str:
+    return ", ".join(f"{value:#x}" for value in values)
+
+
+def modes_kept() -> str:
+    return table(["where", "XLA:GPU", "here"], ([row.where, row.upstream, row.here] for row in modes.KEPT))
+
+
+def left_open() -> str:
+    rows = ([row.question, row.chosen, row.upstream] for row in modes.OPEN)
+    return table(["HLO leaves open", "here", "XLA:GPU 0.10.2"], rows)
+
+
+def measured_accuracy() -> str:
+    rows: list[Row] = []
+    for name, row in measured.F32.items():
+        argument = struct.unpack("<f", struct.pack("<I", row.worst))[0]
+        rows.append([f"`{name}`", str(row.distance), f"{row.error:.3f}", f"{argument:.9g}", f"{row.worst:#010x}"])
+    return table(["function", "ulp from rounded", "ulp from exact", "at", "bits"], rows)
 
 
 # ------------------------------------------------------------------------------------------------------------- others
@@ -227,6 +258,35 @@ def command_options() -> str:
     return "\n\n".join(parts)
 
 
+def tile_variants() -> str:
+    rows = [
+        (
+            ", ".join(code([each]) for each in variant.primitives[:4])
+            + (" ..." if len(variant.primitives) > 4 else ""),
+            code([variant.name]),
+            str(variant.priority),
+            variant.summary,
+            "; ".join(predicate.words for predicate in variant.predicates),
+        )
+        for variant in tile_registry.variants()
+    ]
+    return table(("primitives", "variant", "priority", "what it does", "what it needs"), rows)
+
+
+def tile_primitives() -> str:
+    rows = [
+        (
+            code([row.name]),
+            code([f"({', '.join(row.parameters)})"]),
+            row.summary or f"needs {row.needs}",
+            row.legal if row.formula is not None else "",
+            code(v.name for v in tile_registry.variants_of(row.name)),
+        )
+        for row in tile_ops.TABLE.values()
+    ]
+    return table(("primitive", "parameters", "meaning", "computes in", "variants"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "gpu passes": gpu_passes,
     "cpu passes": cpu_passes,
@@ -236,9 +296,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "accuracy": accuracy,
     "edge values": edge_values,
     "mode differences": mode_differences,
+    "modes kept": modes_kept,
+    "left open": left_open,
+    "measured accuracy": measured_accuracy,
     "devices": devices,
     "error codes": error_codes,
     "commands": command_options,
+    "tile variants": tile_variants,
+    "tile primitives": tile_primitives,
 }
 
 # ------------------------------------------------------------------------------------------------------------ refresh

@@ -1,6 +1,6 @@
 """A sample of each registered op, in MLIR's own pretty text.
 
-`samples/upstream.mlir` and `samples/ours.mlir` are written by hand; the samples of same-type arithmetic and of casts,
+`samples/upstream.mlir`, `samples/ours.mlir` and `samples/tile.mlir` are written by hand; the samples of same-type arithmetic and of casts,
 which all look alike, are made here from the rows.
 """
 
@@ -110,6 +110,11 @@ def our_text() -> str:
     return (_SAMPLES / "ours.mlir").read_text()
 
 
+def tile_text() -> str:
+    """A module of the ops of tile programs, which have the generic form alone."""
+    return (_SAMPLES / "tile.mlir").read_text()
+
+
 def covered() -> set[str]:
     """The ops that have a sample."""
-    return {op.name for text in (upstream_text(), our_text()) for op in parse_module(text).walk()}
+    return {op.name for text in (upstream_text(), our_text(), tile_text()) for op in parse_module(text).walk()}

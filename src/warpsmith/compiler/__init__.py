@@ -6,17 +6,23 @@
 for the runtime, `host` and `products` are what runs on the host, `simulated` runs a GPU's kernels without a GPU.
 """
 
-from warpsmith.compiler.driver import (
-    check_stage,
-    compile,
-    kernel_steps,
-    stage_bytes,
-    stage_names,
-    stage_text,
-    time_passes,
-)
-from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
-from warpsmith.compiler.simulated import Simulation, simulate, simulated
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warpsmith.compiler.driver import (
+        check_stage,
+        compile,
+        kernel_steps,
+        stage_bytes,
+        stage_names,
+        stage_text,
+        time_passes,
+    )
+    from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
+    from warpsmith.compiler.simulated import Simulation, simulate
 
 __all__ = [
     "LoweredKernel",
@@ -27,9 +33,20 @@ __all__ = [
     "kernel_steps",
     "lower_fusion",
     "simulate",
-    "simulated",
     "stage_bytes",
     "stage_names",
     "stage_text",
     "time_passes",
 ]
+
+# Tile programs need none of this, and it takes most of a second to import.
+_HOMES: dict[str, str] = {
+    **dict.fromkeys(("LoweredKernel", "architecture", "lower_fusion"), "lowering"),
+    **dict.fromkeys(("Simulation", "simulate"), "simulated"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'driver')}"), name)

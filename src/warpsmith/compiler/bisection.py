@@ -33,8 +33,10 @@ from warpsmith.ir.verifier import verify
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import lookup
-from warpsmith.simt.launch import run_kernel
+from warpsmith.simt.checks import Checks
+from warpsmith.simt.launch import run_kernel, watch_kernel
 from warpsmith.simt.ptx import simulate_ptx
+from warpsmith.simt.results import Finding
 from warpsmith.targets import cpu, nvptx
 from warpsmith.targets.nvptx_codegen import ptx_from_llvm
 
@@ -221,10 +223,14 @@ class _KernelCheck:
         shapes = [each.shape for each in kernel.args]
         flat = [to_memory(array, shape) for array, shape in zip(self.inputs, shapes, strict=False)]
         outputs = [(_size(each), numpy_dtype(scalar_type(each.dtype))) for each in shapes[len(flat) :]]
+        contract = lookup(step).contract if step != EMISSION else ""
         try:
-            found = run_kernel(kernel.module, flat, outputs)
+            if self.target.is_gpu:
+                found, launch = watch_kernel(kernel.module, flat, outputs, Checks(device=self.target))
+                self._no_findings(launch.findings, step, contract, diff)
+            else:
+                found = run_kernel(kernel.module, flat, outputs)
         except SimulationError as error:
-            contract = lookup(step).contract if step != EMISSION else ""
             raise _Found(self._culprit(step, contract, "access", str(error), diff)) from error
         return [from_memory(data, shape) for data, shape in zip(found, shapes[len(flat) :], strict=True)]
 
@@ -234,7 +240,10 @@ class _KernelCheck:
         wanted = [(each.dtype.numpy, each.elements) for each in shapes[len(flat) :]]
         text = ptx_from_llvm(nvptx.llvm_ir(kernel.module), architecture(self.target))
         launch: dict[str, Any] = {"grid": kernel.grid, "block": kernel.block, "aliases": kernel.aliases}
-        found, _ = simulate_ptx(text, flat, wanted, **launch, check_reads=True)
+        outputs = [each for each in kernel.args if each.is_output]
+        words = [i for i, each in enumerate(outputs) if each.whole_words]
+        found, stats = simulate_ptx(text, flat, wanted, **launch, words=words, checks=Checks(device=self.target))
+        self._no_findings(stats.findings, _CODE[True], "bit-exact", "")
         return [from_memory(data, shape) for data, shape in zip(found, shapes[len(flat) :], strict=True)]
 
     def _machine_code(self) -> list[Array]:
@@ -242,6 +251,10 @@ class _KernelCheck:
         return list(exe(*self.arguments))
 
     # ------------------------------------------------------------------------------------------------------- verdicts
+    def _no_findings(self, findings: Sequence[Finding], step: str, contract: str, diff: str) -> None:
+        if findings:
+            raise _Found(self._culprit(step, contract, "access", str(findings[0]), diff))
+
     def _verified(self, module: Operation, step: str, diff: str) -> None:
         try:
             verify(module)

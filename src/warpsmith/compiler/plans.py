@@ -92,7 +92,7 @@ def _step(
         case "kernel":
             kernel = kernel_of(instruction)
             if isinstance(kernel, CpuKernel):
-                return KernelStep(kernel, inputs, outputs, name, frees)
+                return KernelStep(kernel, inputs, outputs, name, frees, kernel.aliases)
             return HostStep(kernel, inputs, outputs, name, frees)
         case "while":
             condition, body = plans

@@ -2,13 +2,13 @@
 
 In: a module, a GPU target, and the stage to run: "buffers" (the IR just before its control flow is flattened) or "ptx"
 (the text that is handed out).  Out: an `Executable` like the compiled one, slower and exact: an access out of bounds or
-misaligned is an error that names it.
+misaligned is an error that names it; and, if asked for, what else is wrong and what each launch costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -16,17 +16,19 @@ import numpy as np
 
 from warpsmith.compiler.driver import scheduled
 from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
+from warpsmith.compiler.memory_order import from_memory, to_memory
 from warpsmith.compiler.plans import kernel_infos, runtime_plan
 from warpsmith.devices import Device, device
 from warpsmith.emitters import EmittedKernel, emit
-from warpsmith.errors import SimulationError, UsageError, did_you_mean
+from warpsmith.errors import CheckFailed, UsageError, did_you_mean
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.hlo.shapes import Shape
 from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.runtime.executable import Executable
-from warpsmith.simt.launch import run_kernel
-from warpsmith.simt.ptx import PtxStats, simulate_ptx
+from warpsmith.simt.checks import Checks, Findings
+from warpsmith.simt.launch import run_kernel, watch_kernel
+from warpsmith.simt.ptx import simulate_ptx
+from warpsmith.simt.results import Counters, Finding, LaunchResult
 from warpsmith.targets import nvptx
 from warpsmith.targets.nvptx_codegen import ptx_from_llvm
 
@@ -43,27 +45,38 @@ _FLATTENING = ("convert-scf-to-cf", "convert-to-llvm")
 class Simulation:
     """What a simulated call gave.
 
-    `outputs` are the results, `findings` what the checks saw (races, reads of what nobody wrote...), in words;
-    `counters` has one entry a kernel launch: instructions, accesses by width, and what each access costs.
+    `outputs` are the results; none if a kernel did what no hardware does, which is the last of the `findings` then.
+    `counters` has one entry a launch that ended.  Where a launch ran a sample of its blocks (`counters[i].sampled`),
+    the elements of the others are left unwritten.
     """
 
     outputs: list[Array]
-    findings: list[str]
-    counters: list[PtxStats]
+    findings: list[Finding]
+    counters: list[Counters]
 
 
-def simulate(module: HloModule, *arrays: Any, target: str = "sm_90", numerics: str = "strict") -> Simulation:
-    """Run the PTX of `module`'s kernels on `arrays`, watching every access.
+def simulate(
+    module: HloModule,
+    *arrays: Any,
+    target: str = "sm_90",
+    numerics: str = "strict",
+    stage: str = "ptx",
+    blocks: int | None = None,
+) -> Simulation:
+    """Run `module`'s kernels on `arrays`, watching every access.
 
-    An access that a kernel may not make ends the run as a finding, with no outputs.  Raises what `compile` raises.
+    `stage` is "ptx", or "buffers" for the IR.  With `blocks` at most so many blocks of a kernel run: the first, the
+    last, and random ones between.  An access that a kernel may not make ends the run as a finding, with no outputs.
+    Raises what `compile` raises; SimulationError for an instruction that the simulator doesn't know.
     """
-    counters: list[PtxStats] = []
-    exe = simulated(module, target, numerics=numerics, stage="ptx", counters=counters)
+    launches: list[LaunchResult] = []
+    exe = simulated(module, target, numerics=numerics, stage=stage, launches=launches, blocks=blocks)
     try:
-        outputs, last = exe(*arrays), []
-    except SimulationError as error:
-        outputs, last = [], [str(error)]
-    return Simulation(outputs, [f for each in counters for f in (*each.findings, *each.races)] + last, counters)
+        outputs = exe(*arrays)
+    except CheckFailed:
+        outputs = []
+    counters = [each.counters for each in launches if each.counters is not None]
+    return Simulation(outputs, [finding for each in launches for finding in each.findings], counters)
 
 
 def simulated(
@@ -72,12 +85,14 @@ def simulated(
     *,
     numerics: str = "strict",
     stage: str = "buffers",
-    counters: list[PtxStats] | None = None,
+    launches: list[LaunchResult] | None = None,
+    blocks: int | None = None,
 ) -> Executable:
-    """An executable that simulates `target`'s kernels at `stage`; launches of PTX add what they did to `counters`.
+    """An executable that simulates `target`'s kernels at `stage`.
 
-    Raises what `compile` raises, and UsageError for a target that is no GPU or another stage; calls raise
-    SimulationError for an access that the kernel may not make.
+    With `launches` every access is watched, and each launch adds its result; one that a check ended comes without
+    counters, and the check is its last finding.  Raises what `compile` raises, and UsageError for a target that is no
+    GPU or another stage; calls raise CheckFailed for an access that the kernel may not make.
     """
     mode(numerics)
     chosen = device(target)
@@ -95,10 +110,13 @@ def simulated(
 
     def kernel_of(fusion: HloInstruction) -> Callable[[Sequence[Array]], Sequence[Array]]:
         if stage == "ptx":
-            return _around(kernels[fusion].emitted, _ptx_runner(kernels[fusion], chosen, counters))
-        kernel = emit(fusion, chosen, numerics=numerics)
-        run_pipeline(kernel.module, [name for name in nvptx.PASSES if name not in _FLATTENING])
-        return _around(kernel, _ir_runner(kernel))
+            kernel = kernels[fusion].emitted
+            run = _ptx_runner(kernels[fusion], chosen)
+        else:
+            kernel = emit(fusion, chosen, numerics=numerics)
+            run_pipeline(kernel.module, [name for name in nvptx.PASSES if name not in _FLATTENING])
+            run = _ir_runner(kernel)
+        return _around(kernel, _watched(kernel, run, chosen, launches, blocks))
 
     return Executable(
         runtime_plan(schedule, kernel_of, wrapped),
@@ -110,33 +128,80 @@ def simulated(
     )
 
 
-def _ir_runner(kernel: EmittedKernel) -> Run:
+Launch = Callable[[list[Array], Checks | None], tuple[list[Array], LaunchResult | None]]
+
+
+def _watched(
+    kernel: EmittedKernel, launch: Launch, target: Device, launches: list[LaunchResult] | None, blocks: int | None
+) -> Run:
+    """A launch that tells of what it found, if somebody wants to know."""
+    names = tuple(argument.name for argument in kernel.args)
+    origins = _origins(kernel)
+
+    def run(inputs: list[Array]) -> list[Array]:
+        if launches is None:
+            return launch(inputs, None)[0]
+        before = Findings()
+        checks = Checks(names=names, origins=origins, device=target, blocks=blocks, found=before)
+        try:
+            found, result = launch(inputs, checks)
+        except CheckFailed as failed:
+            last = [failed.finding] if isinstance(failed.finding, Finding) else []
+            launches.append(LaunchResult(None, [*before.items, *last]))
+            raise
+        assert result is not None
+        launches.append(result)
+        return found
+
+    return run
+
+
+def _origins(kernel: EmittedKernel) -> Mapping[int, tuple[str, ...]]:
+    """The HLO instructions that ops of each line of the source came from."""
+    found: dict[int, tuple[str, ...]] = {}
+    for op in kernel.module.walk():
+        place = op.location
+        if place.line:
+            found[place.line] = tuple(dict.fromkeys(found.get(place.line, ()) + place.names))
+    return found
+
+
+def _ir_runner(kernel: EmittedKernel) -> Launch:
     outputs = sum(a.is_output for a in kernel.args)
-    return lambda inputs: run_kernel(kernel.module, inputs, outputs)
+
+    def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
+        inputs = [each.view(f"f{each.itemsize // 2}") if each.dtype.kind == "c" else each for each in inputs]
+        if checks is None:
+            return run_kernel(kernel.module, inputs, outputs), None
+        found, result = watch_kernel(kernel.module, inputs, outputs, checks)
+        if result.counters is not None:
+            result = replace(result, counters=replace(result.counters, stage="buffers"))
+        return found, result
+
+    return launch
 
 
-def _ptx_runner(kernel: LoweredKernel, target: Device, counters: list[PtxStats] | None) -> Run:
+def _ptx_runner(kernel: LoweredKernel, target: Device) -> Launch:
     text = ptx_from_llvm(kernel.llvm, architecture(target))
     shapes = [a.shape for a in kernel.emitted.args if a.is_output]
     wanted = [(s.dtype.numpy, s.elements) for s in shapes]
+    emitted = kernel.emitted
+    words = [i for i, each in enumerate(each for each in emitted.args if each.is_output) if each.whole_words]
 
-    def run(inputs: list[Array]) -> list[Array]:
-        launch = kernel.emitted
+    def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
         found, stats = simulate_ptx(
             text,
             inputs,
             wanted,
-            grid=launch.grid,
-            block=launch.block,
-            aliases=launch.aliases,
-            check_reads=True,
-            watch=counters is not None,
+            grid=emitted.grid,
+            block=emitted.block,
+            aliases=emitted.aliases,
+            words=words,
+            checks=checks,
         )
-        if counters is not None:
-            counters.append(stats)
-        return found
+        return found, None if checks is None else LaunchResult(stats.counters, stats.findings)
 
-    return run
+    return launch
 
 
 def _around(kernel: EmittedKernel, run: Run) -> Callable[[Sequence[Array]], Sequence[Array]]:
@@ -145,18 +210,7 @@ def _around(kernel: EmittedKernel, run: Run) -> Callable[[Sequence[Array]], Sequ
     outputs = [a.shape for a in kernel.args if a.is_output]
 
     def function(arrays: Sequence[Array]) -> list[Array]:
-        flat = [_in_memory(array, shape) for array, shape in zip(arrays, inputs, strict=True)]
-        return [_in_dims(data, shape) for data, shape in zip(run(flat), outputs, strict=True)]
+        flat = [to_memory(array, shape) for array, shape in zip(arrays, inputs, strict=True)]
+        return [from_memory(data, shape) for data, shape in zip(run(flat), outputs, strict=True)]
 
     return function
-
-
-def _in_memory(array: Array, shape: Shape) -> Array:
-    return np.ascontiguousarray(array.transpose(shape.minor_to_major[::-1])).reshape(-1)
-
-
-def _in_dims(data: Array, shape: Shape) -> Array:
-    order = shape.minor_to_major[::-1]
-    typed = data if data.dtype == shape.dtype.numpy else data.view(shape.dtype.numpy)
-    physical = typed.reshape([shape.dims[d] for d in order])
-    return physical.transpose([order.index(d) for d in range(len(order))])

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpsmith.devices.device import Device
+from warpsmith.errors import UsageError
 
 __all__ = ["Occupancy", "occupancy"]
 
@@ -37,16 +38,22 @@ class Occupancy:
 
 
 def occupancy(device: Device, threads: int, registers: int = 0, shared: int = 0) -> Occupancy:
-    """The occupancy of blocks of `threads`, with `registers` a thread (0: unknown) and `shared` bytes a block."""
+    """The occupancy of blocks of `threads`, with `registers` a thread (0: unknown) and `shared` bytes a block.
+
+    A block that the device can't launch gives 0 blocks.  UsageError for a device that is no GPU, or no threads.
+    """
+    if not device.is_gpu or threads < 1:
+        raise UsageError("occupancy is that of a block of threads on a GPU")
     warps = -(-threads // device.warp_size)
     most = device.threads_per_core // device.warp_size
-    limits = {"warps": most // warps, "blocks": _MOST_BLOCKS.get(device.compute_capability, _BLOCKS)}
+    fits = threads <= device.threads_per_block
+    limits = {"warps": most // warps if fits else 0, "blocks": _MOST_BLOCKS.get(device.compute_capability, _BLOCKS)}
     if registers:
         per_warp = -(-registers * device.warp_size // _REGISTER_UNIT) * _REGISTER_UNIT
         limits["registers"] = device.registers_per_core // per_warp // _PARTS * _PARTS // warps
     if shared:
         taken = -(-(shared + _SYSTEM_SHARED) // _SHARED_UNIT) * _SHARED_UNIT
-        limits["shared"] = device.shared_per_core // taken
+        limits["shared"] = device.shared_per_core // taken if shared <= device.shared_per_block_optin else 0
     limiter = min(limits, key=lambda name: limits[name])
     blocks = limits[limiter]
     return Occupancy(blocks, blocks * warps, limiter, blocks * warps / most, limits)

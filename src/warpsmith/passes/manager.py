@@ -60,6 +60,7 @@ TABLE: dict[str, str] = {
         "lower-atomics",
         "library-calls",
         "expand-remainder",
+        "expand-approximate",
         "expand-math",
         "convert-scf-to-cf",
         "convert-to-llvm",
@@ -68,6 +69,9 @@ TABLE: dict[str, str] = {
         "tabulate",
         "fit-loop-bounds",
         "lower-workgroups",
+        "unroll-marked-loops",
+        "allocate-on-stack",
+        "prefetch-rows",
     )
 }
 

@@ -6,7 +6,16 @@ checks that follow from `xla.range` are gone before tensors are flattened and lo
 
 from __future__ import annotations
 
-__all__ = ["CPU_LOWERING", "CPU_PIPELINE", "GPU_LOWERING", "GPU_PIPELINE", "LOOPS", "OPTIMIZE"]
+__all__ = [
+    "CPU_LOWERING",
+    "CPU_PIPELINE",
+    "GPU_LOWERING",
+    "GPU_PIPELINE",
+    "LOOPS",
+    "OPTIMIZE",
+    "TILE_BUFFERS",
+    "TILE_LOWERING",
+]
 
 # On tensors, functions still apart.
 OPTIMIZE: tuple[str, ...] = ("simplify-arith", "canonicalize", "cse", "erase-dead-functions", "cse")
@@ -62,6 +71,7 @@ GPU_LOWERING: tuple[str, ...] = (
     "expand-float-ops",
     "expand-small-floats",
     "expand-remainder",
+    "expand-approximate",
     "expand-math",
     "canonicalize",
     "cse",
@@ -72,6 +82,7 @@ GPU_LOWERING: tuple[str, ...] = (
 # vectors, so that each function is expanded once for all lanes.
 CPU_LOWERING: tuple[str, ...] = (
     *_BUFFERS,
+    "allocate-on-stack",
     "canonicalize",
     "fit-loop-bounds",
     "tabulate",
@@ -84,6 +95,33 @@ CPU_LOWERING: tuple[str, ...] = (
     "expand-math",
     "canonicalize",
     "licm",
+    "cse",
+    "prefetch-rows",
+    *_LLVM,
+)
+
+# A dispatched tile program has buffers from the start.
+TILE_BUFFERS: tuple[str, ...] = (
+    "merge-pointers",
+    "canonicalize",
+    "cse",
+    "simplify-arith",
+    "simplify-affine",
+    "lower-atomics",
+    "canonicalize",
+    "licm",
+    "cse",
+    "symbol-dce",
+)
+
+TILE_LOWERING: tuple[str, ...] = (
+    *TILE_BUFFERS,
+    "unroll-marked-loops",
+    "expand-float-ops",
+    "expand-small-floats",
+    "expand-remainder",
+    "expand-math",
+    "canonicalize",
     "cse",
     *_LLVM,
 )

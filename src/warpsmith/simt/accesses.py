@@ -14,6 +14,7 @@ from warpsmith.ir.dialects.semantics import as_unsigned
 from warpsmith.ir.types import MemRefType, ShapedType, TensorType, VectorType, numpy_dtype
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.memory import (
+    AccessFault,
     Array,
     Buffer,
     check_alignment,
@@ -21,8 +22,10 @@ from warpsmith.simt.memory import (
     linear_index,
     scatter,
     shared_buffer,
+    track_shared,
     where_from,
 )
+from warpsmith.simt.observe import saw, saw_lanes
 
 __all__ = ["ACCESSES", "constant", "positions"]
 
@@ -79,20 +82,39 @@ def positions(
         where = linear_index(op, type, arrays, active, lanes)
     check_alignment(op, where, buffer.data.itemsize, active)
     if buffer.copies > 1:
-        where = where + interpreter.machine.block_of(frame.threads) * buffer.size
+        where = where + np.arange(frame.threads) // max(frame.threads // buffer.copies, 1) * buffer.size
     return where
 
 
 # ------------------------------------------------------------------------------------------------------------- elements
 def _extract(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     where = positions(interpreter, frame, op, 0, slice(1, None), frame.mask)
-    frame[op.result] = gather(frame.buffer(op.operands[0]), where)
+    buffer = frame.buffer(op.operands[0])
+    _saw(interpreter, frame, op, "load", buffer, where, frame.mask)
+    frame[op.result] = gather(buffer, where)
+
+
+def _saw(
+    interpreter: Interpreter,
+    frame: Frame,
+    op: Operation,
+    kind: str,
+    buffer: Buffer,
+    where: Array,
+    active: Array | None,
+    value: Array | None = None,
+    lanes: int = 1,
+) -> None:
+    """Tell a watch of an access of `lanes` elements from each thread's position."""
+    size = buffer.data.itemsize
+    saw(interpreter, frame, op, kind, buffer, where * size, lanes * size, active, value)
 
 
 def _insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     where = positions(interpreter, frame, op, 1, slice(2, None), frame.mask)
-    buffer = frame.buffer(op.operands[1])
-    scatter(buffer, where, frame.array(op.operands[0]), frame.mask)
+    buffer, value = frame.buffer(op.operands[1]), frame.array(op.operands[0])
+    _saw(interpreter, frame, op, "store", buffer, where, frame.mask, value)
+    scatter(buffer, where, value, frame.mask)
     for result in op.results:
         frame[result] = buffer
 
@@ -100,15 +122,18 @@ def _insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
 def _predicated_insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     active = frame.active(frame.array(op.operands[-1]))
     where = positions(interpreter, frame, op, 1, slice(2, -1), active)
-    buffer = frame.buffer(op.operands[1])
-    scatter(buffer, where, frame.array(op.operands[0]), active)
+    buffer, value = frame.buffer(op.operands[1]), frame.array(op.operands[0])
+    _saw(interpreter, frame, op, "store", buffer, where, active, value)
+    scatter(buffer, where, value, active)
     frame[op.result] = buffer
 
 
 def _predicated_extract(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     condition, fallback = frame.array(op.operands[-2]), frame.array(op.operands[-1])
-    where = positions(interpreter, frame, op, 0, slice(1, -2), frame.active(condition))
-    frame[op.result] = np.where(condition, gather(frame.buffer(op.operands[0]), where), fallback)
+    active, buffer = frame.active(condition), frame.buffer(op.operands[0])
+    where = positions(interpreter, frame, op, 0, slice(1, -2), active)
+    _saw(interpreter, frame, op, "load", buffer, where, active)
+    frame[op.result] = np.where(condition, gather(buffer, where), fallback)
 
 
 # -------------------------------------------------------------------------------------------------------------- vectors
@@ -116,7 +141,9 @@ def _vector_read(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     lanes = _lanes(op.result.type)
     rank = _shaped(op.operands[0].type).rank
     where = positions(interpreter, frame, op, 0, slice(1, 1 + rank), frame.mask, lanes)
-    frame[op.result] = gather(frame.buffer(op.operands[0]), where[:, None] + np.arange(lanes))
+    buffer = frame.buffer(op.operands[0])
+    _saw(interpreter, frame, op, "load", buffer, where, frame.mask, lanes=lanes)
+    frame[op.result] = gather(buffer, where[:, None] + np.arange(lanes))
 
 
 def _vector_write(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
@@ -125,38 +152,56 @@ def _vector_write(interpreter: Interpreter, frame: Frame, op: Operation) -> None
     rank = _shaped(op.operands[1].type).rank
     where = positions(interpreter, frame, op, 1, slice(2, 2 + rank), frame.mask, lanes)
     buffer = frame.buffer(op.operands[1])
+    _saw(interpreter, frame, op, "store", buffer, where, frame.mask, value, lanes)
     scatter(buffer, where[:, None] + np.arange(lanes), value, None if frame.mask is None else frame.mask[:, None])
     for result in op.results:
         frame[result] = buffer
 
 
 def _masked_positions(frame: Frame, op: Operation, start: Array, offsets: Array, mask: Array) -> tuple[Array, Array]:
-    """Positions of all lanes and which are active; SimulationError when an active one is outside."""
+    """Positions of all lanes and which are active; AccessFault when an active one is outside."""
     size = _shaped(op.operands[0].type).elements
     where, mask = np.broadcast_arrays(start[:, None] + offsets, mask)
     active = mask if frame.mask is None else mask & frame.mask[:, None]
     outside = active & ((where < 0) | (where >= size))
     if outside.any():
-        place = int(np.broadcast_to(where, outside.shape)[outside][0])
-        raise SimulationError(f"{op.name} at index {place} of a buffer of {size} elements{where_from(op)}")
+        thread, place = int(np.argwhere(outside)[0][0]), int(where[outside][0])
+        raise AccessFault("out-of-bounds", f"{op.name} at index {place} of a buffer of {size} elements", thread)
     return np.clip(where, 0, max(size - 1, 0)), active
 
 
-def _masked_load(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _saw_lanes(
+    interpreter: Interpreter,
+    frame: Frame,
+    op: Operation,
+    kind: str,
+    where: Array,
+    active: Array,
+    value: Array | None = None,
+) -> None:
+    buffer = frame.buffer(op.operands[0])
+    size = buffer.data.itemsize
+    saw_lanes(interpreter, frame, op, kind, buffer, where * size, size, active, value)
+
+
+def _masked_load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, mask, fallback = (frame.array(v) for v in op.operands[1:])
     where, active = _masked_positions(frame, op, start, np.arange(_lanes(op.result.type)), mask)
+    _saw_lanes(interpreter, frame, op, "load", where, active)
     frame[op.result] = np.where(active, gather(frame.buffer(op.operands[0]), where), fallback)
 
 
-def _masked_store(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _masked_store(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, mask, value = (frame.array(v) for v in op.operands[1:])
     where, active = _masked_positions(frame, op, start, np.arange(_lanes(op.operands[3].type)), mask)
+    _saw_lanes(interpreter, frame, op, "store", where, active, value)
     scatter(frame.buffer(op.operands[0]), where, value, active)
 
 
-def _gather(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _gather(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, indices, mask, fallback = (frame.array(v) for v in op.operands[1:])
     where, active = _masked_positions(frame, op, start, indices, mask)
+    _saw_lanes(interpreter, frame, op, "load", where, active)
     frame[op.result] = np.where(active, gather(frame.buffer(op.operands[0]), where), fallback)
 
 
@@ -168,14 +213,25 @@ def _lookup(_: Interpreter, frame: Frame, op: Operation) -> None:
 
 # -------------------------------------------------------------------------------------------------------------- buffers
 def _allocate_shared(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    frame[op.result] = shared_buffer(_shaped(op.result.type), interpreter.machine.blocks, op.result.name or "shared")
+    name = op.result.name or "shared"
+    frame[op.result] = track_shared(shared_buffer(_shaped(op.result.type), interpreter.machine.blocks, name))
+
+
+def _allocate_local(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    """memref.alloca, on CPUs alone, where a block is one thread."""
+    frame[op.result] = shared_buffer(_shaped(op.result.type), interpreter.machine.blocks, op.result.name or "local")
 
 
 def _get_global(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = interpreter.machine.globals[op.str_attr("name")]
 
 
+def _prefetch(_: Interpreter, _frame: Frame, _op: Operation) -> None:
+    """A hint changes nothing."""
+
+
 ACCESSES: dict[str, Handler] = {
+    "xla_cpu.prefetch": _prefetch,
     "arith.constant": constant,
     "tensor.extract": _extract,
     "tensor.insert": _insert,
@@ -193,4 +249,5 @@ ACCESSES: dict[str, Handler] = {
     "xla_cpu.lookup": _lookup,
     "xla_gpu.allocate_shared": _allocate_shared,
     "memref.get_global": _get_global,
+    "memref.alloca": _allocate_local,
 }

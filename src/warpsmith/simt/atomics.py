@@ -18,6 +18,7 @@ from warpsmith.simt.accesses import positions
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.llvm import places_of, pointer_of, read_bytes, write_bytes
 from warpsmith.simt.memory import Array, gather, scatter, where_from
+from warpsmith.simt.observe import saw
 
 __all__ = ["ATOMICS"]
 
@@ -48,6 +49,8 @@ def _region(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     """xla_gpu.atomic_rmw: the body computes the new value."""
     where = np.broadcast_to(positions(interpreter, frame, op, 0, slice(1, None), frame.mask), (frame.threads,))
     buffer, outer = frame.buffer(op.operands[0]), frame.mask
+    size = buffer.data.itemsize
+    saw(interpreter, frame, op, "atomic", buffer, where * size, size, outer)
     for turn in _turns(where, outer, frame.threads):
         frame.mask = turn
         frame[op.body.args[0]] = gather(buffer, where)
@@ -102,6 +105,9 @@ def _element(
 ) -> tuple[Array, Fetch, Put]:
     where = np.broadcast_to(positions(interpreter, frame, op, base, indices, frame.mask), (frame.threads,))
     buffer = frame.buffer(op.operands[base])
+    size = buffer.data.itemsize
+    kind = "cas" if op.name == "xla_gpu.compare_exchange" else "atomic"
+    saw(interpreter, frame, op, kind, buffer, where * size, size, frame.mask)
     return where, lambda: gather(buffer, where), lambda value, mask: scatter(buffer, where, value, mask)
 
 
@@ -117,10 +123,12 @@ def _compare_exchange(interpreter: Interpreter, frame: Frame, op: Operation) -> 
 
 
 # -------------------------------------------------------------------------------------------------- bytes at an address
-def _address(frame: Frame, op: Operation, value: Array) -> tuple[Array, Fetch, Put]:
+def _address(interpreter: Interpreter, frame: Frame, op: Operation, value: Array) -> tuple[Array, Fetch, Put]:
     pointer = pointer_of(frame, op, 0)
     places = places_of(frame, op, pointer, value.dtype.itemsize, 0, frame.mask)
     where = np.broadcast_to(places, (frame.threads,))
+    kind = "cas" if op.name == "llvm.cmpxchg" else "atomic"
+    saw(interpreter, frame, op, kind, pointer.buffer, where, value.dtype.itemsize, frame.mask)
     return (
         where,
         lambda: read_bytes(pointer.buffer, where, value.dtype),
@@ -128,15 +136,15 @@ def _address(frame: Frame, op: Operation, value: Array) -> tuple[Array, Fetch, P
     )
 
 
-def _atomicrmw(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _atomicrmw(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     value = frame.array(op.operands[1])
-    where, fetch, put = _address(frame, op, value)
+    where, fetch, put = _address(interpreter, frame, op, value)
     _combine(frame, op, LLVM_ATOMICS[op.int_attr("bin_op")], value, where, fetch, put)
 
 
-def _cmpxchg(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _cmpxchg(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     expected, new = (frame.array(v) for v in op.operands[1:])
-    where, fetch, put = _address(frame, op, new)
+    where, fetch, put = _address(interpreter, frame, op, new)
     frame[op.result] = _exchange(frame, expected, new, where, fetch, put)
 
 

@@ -16,7 +16,8 @@ from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import gpu
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter, merge
 from warpsmith.simt.memory import Array, Datum
-from warpsmith.simt.spread import can_spread
+from warpsmith.simt.observe import parted
+from warpsmith.simt.spread import Independence, factor_of, independence
 
 __all__ = ["CONTROL", "run_blocks"]
 
@@ -32,7 +33,8 @@ def _for(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
         counts = np.where(active, counts, 0)
     trips = int(counts.max())
     carried: list[Datum] = [frame[v] for v in op.operands[3:]]
-    if can_spread(interpreter.machine, frame, op, carried, trips):
+    free = independence(interpreter.machine, frame, op, carried, trips)
+    if free is not None and all(_steps_over(op, step, *index) for index in free.indices):
         inner = Frame(frame.threads * trips, frame, trips)
         turn = np.tile(np.arange(trips, dtype=np.int64), frame.threads)
         first, by, most = (each if each.shape[0] == 1 else np.repeat(each, trips) for each in (lower, step, counts))
@@ -48,11 +50,18 @@ def _for(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
         everyone = bool(running.all())
         if not everyone:
             frame.mask = running
+            parted(interpreter, frame, running, active & (counts == turn))
         frame.bind(op.body.args, [lower + turn * step, *carried])
         new = interpreter.block(frame, op.body)
         frame.mask = outer
         carried = new if everyone else [merge(running, n, o) for n, o in zip(new, carried, strict=True)]
     frame.bind(op.results, carried)
+
+
+def _steps_over(loop: Operation, step: Array, index: tuple[Value, ...], elements: int) -> bool:
+    """Whether an scf.for's iterations access different elements at `index`: its last part is linear in the variable."""
+    factor = factor_of(index[-1], loop) if index else None
+    return factor is not None and bool((abs(factor) * step >= elements).all())
 
 
 def _while(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
@@ -91,15 +100,47 @@ def _loop(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     carried: list[Datum] = [frame[v] for v in inits]
     symbols = _symbol_points(map)
     trips = len(symbols[0]) if symbols else 1
-    if can_spread(interpreter.machine, frame, op, carried, trips):
-        inner = Frame(frame.threads * trips, frame, trips)
-        values = [np.tile(s, frame.threads) for s in symbols]
-        _loop_point(interpreter, inner, op, [inner.array(d) for d in dims], values, carried)
+    free = independence(interpreter.machine, frame, op, carried, trips)
+    turns = None if free is None else _turns(frame, op, dims, symbols, free)
+    if turns is not None:
+        for turn in range(int(turns.max()) + 1):
+            chosen = [s[turns == turn] for s in symbols]
+            count = chosen[0].shape[0]
+            inner = Frame(frame.threads * count, frame, count)
+            values = [np.tile(s, frame.threads) for s in chosen]
+            _loop_point(interpreter, inner, op, [inner.array(d) for d in dims], values, carried)
     else:
         ids = [frame.array(d) for d in dims]
         for i in range(trips):
             carried = _loop_point(interpreter, frame, op, ids, [s[i : i + 1] for s in symbols], carried)
     frame.bind(op.results, carried)
+
+
+def _turns(
+    frame: Frame, op: Operation, dims: Sequence[Value], symbols: Sequence[Array], free: Independence
+) -> Array | None:
+    """When each point of an xla_gpu.loop may run: after the earlier ones with the same indices.  None: one by one."""
+    turns = np.zeros(len(symbols[0]), np.int64)
+    if not free.indices:
+        return turns
+    if len(free.indices) > 1:
+        return None
+    ((index, elements),) = free.indices
+    map = gpu.map_of(op)
+    results = map.evaluate([frame.array(d)[:1] for d in dims], symbols)
+    inner = [*symbols, *results]
+    arguments: list[Value] = list(op.body.args[: len(inner)])
+    if elements != 1 or any(each not in arguments for each in index) or any(frame.array(d).shape[0] > 1 for d in dims):
+        return None
+    columns = [np.broadcast_to(np.asarray(inner[arguments.index(each)]), turns.shape) for each in index]
+    order = np.lexsort(columns)  # stable: points with the same index stay in order
+    key = np.stack(columns)[:, order]
+    new = np.concatenate([[True], (key[:, 1:] != key[:, :-1]).any(axis=0)])
+    places = np.arange(turns.shape[0], dtype=np.int64)
+    starts: Array = places * new
+    first = np.maximum.accumulate(starts)
+    turns[order] = places - first
+    return turns
 
 
 def _loop_point(
@@ -121,6 +162,7 @@ def _loop_point(
 # ------------------------------------------------------------------------------------------------------------ branches
 def _if(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     condition = frame.array(op.operands[0])
+    parted(interpreter, frame, frame.active(condition), frame.active(~condition))
     _branch(interpreter, frame, op, [condition, ~condition])
 
 
@@ -189,7 +231,7 @@ def run_blocks(interpreter: Interpreter, frame: Frame, blocks: Sequence[Block]) 
                 _enter(frame, op.successors[0], op.operands, here)
                 place[here] = number[op.successors[0]]
             elif op.name in _CONDITIONAL:
-                _branch_on(frame, op, here, place, number)
+                _branch_on(interpreter, frame, op, here, place, number)
             else:
                 values = [frame[v] for v in op.operands]
                 returned = [merge(here, v, r) for v, r in zip(values, returned, strict=True)] if returned else values
@@ -221,12 +263,15 @@ def _enter(frame: Frame, block: Block, operands: Sequence[Value], here: Array) -
         frame[argument] = value if old is None else merge(here, value, old)
 
 
-def _branch_on(frame: Frame, op: Operation, here: Array, place: Array, number: Mapping[Block, int]) -> None:
+def _branch_on(
+    interpreter: Interpreter, frame: Frame, op: Operation, here: Array, place: Array, number: Mapping[Block, int]
+) -> None:
     sizes = op.attributes["operandSegmentSizes"]
     if not isinstance(sizes, at.DenseArrayAttr):
         raise SimulationError(f"{op.name} doesn't say how its operands are divided")
     condition = np.broadcast_to(frame.array(op.operands[0]), here.shape)
     split = 1 + sizes.values[1]
+    parted(interpreter, frame, here & condition, here & ~condition)
     ways = ((op.operands[1:split], here & condition), (op.operands[split:], here & ~condition))
     for successor, (operands, taken) in zip(op.successors, ways, strict=True):
         if taken.any():

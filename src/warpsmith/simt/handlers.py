@@ -12,9 +12,10 @@ from warpsmith.simt.atomics import ATOMICS
 from warpsmith.simt.control import CONTROL
 from warpsmith.simt.interpreter import Handler
 from warpsmith.simt.llvm import LLVM
+from warpsmith.simt.nvgpu import NVGPU
 from warpsmith.simt.vectors import VECTORS
 from warpsmith.simt.warps import WARPS
 
 __all__ = ["HANDLERS"]
 
-HANDLERS: Mapping[str, Handler] = {**CONTROL, **ACCESSES, **ATOMICS, **VECTORS, **WARPS, **LLVM}
+HANDLERS: Mapping[str, Handler] = {**CONTROL, **ACCESSES, **ATOMICS, **VECTORS, **WARPS, **LLVM, **NVGPU}

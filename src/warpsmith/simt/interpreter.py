@@ -13,12 +13,17 @@ Ops are handled by `simt/handlers.py`; elementwise ones by the numpy function of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import Block, Operation, Trait, Value
-from warpsmith.simt.memory import Array, Buffer, Datum, where_from
+from warpsmith.simt.checks import Findings, fail, triple
+from warpsmith.simt.memory import AccessFault, Array, Buffer, Datum, Pointer, where_from
+from warpsmith.simt.op_classes import class_of, site_of
+from warpsmith.simt.results import Dim3, Finding, words
+from warpsmith.simt.watch import Watch
 
 __all__ = ["Frame", "Handler", "Interpreter", "Machine", "merge"]
 
@@ -95,9 +100,23 @@ def merge(condition: Array, new: Datum, old: Datum) -> Datum:
 
 
 class Machine:
-    """What the threads of a batch share: ids, warp size, module-level buffers, the module's functions."""
+    """What the threads of a batch share: ids, warp size, module-level buffers, the module's functions.
 
-    __slots__ = ("blocks", "functions", "globals", "ids", "threads_per_block", "warp_size")
+    `shape` is the grid and the block, `numbers` the blocks of the batch; `watch` sees all, if there is one.
+    """
+
+    __slots__ = (
+        "blocks",
+        "findings",
+        "functions",
+        "globals",
+        "ids",
+        "numbers",
+        "shape",
+        "threads_per_block",
+        "warp_size",
+        "watch",
+    )
 
     def __init__(
         self,
@@ -107,13 +126,27 @@ class Machine:
         threads_per_block: int,
         global_buffers: Mapping[str, Buffer],
         warp_size: int = 32,
+        *,
+        shape: tuple[Dim3, Dim3] = ((1, 1, 1), (1, 1, 1)),
+        numbers: Array | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.ids = ids
+        self.shape = shape
+        self.numbers: Array = np.arange(blocks, dtype=np.int64) if numbers is None else numbers
+        self.watch = watch
+        self.findings = Findings() if watch is None else watch.findings
         self.blocks = blocks
         self.threads_per_block = threads_per_block
         self.warp_size = warp_size
         self.globals = global_buffers
         self.functions = {op.str_attr("sym_name"): op for op in module.body if op.name in FUNCTIONS}
+
+    def place(self, thread: int, threads: int) -> tuple[Dim3, Dim3]:
+        """The block and the thread there of one of a frame's `threads`."""
+        own = thread // max(threads // max(self.blocks * self.threads_per_block, 1), 1)
+        block = int(self.numbers[own // self.threads_per_block])
+        return triple(block, self.shape[0]), triple(own % self.threads_per_block, self.shape[1])
 
     def block_of(self, threads: int) -> Array:
         """Each thread's block within the batch; `threads` may be a multiple of the batch's."""
@@ -164,10 +197,18 @@ class Interpreter:
         return []
 
     def op(self, frame: Frame, op: Operation) -> None:
-        """Run one op that is no terminator."""
+        """Run one op that is no terminator.  CheckFailed for an access that no hardware would do."""
+        watch = self.machine.watch
+        if watch is not None:
+            kind = class_of(op)
+            if kind:
+                watch.executed(kind, frame.mask, frame.threads)
         handler = self.handlers.get(op.name)
         if handler is not None:
-            handler(self, frame, op)
+            try:
+                handler(self, frame, op)
+            except AccessFault as fault:
+                self._fault(frame, op, fault)
             return
         compute = op.row.numpy
         if compute is None:
@@ -177,3 +218,22 @@ class Interpreter:
             frame.values[op.results[0]] = results
         else:
             frame.bind(op.results, results)
+
+    def _fault(self, frame: Frame, op: Operation, fault: AccessFault) -> NoReturn:
+        block, thread = self.machine.place(fault.thread, frame.threads)
+        buffer = next((b for b in map(_memory, map(frame.known, op.operands)) if b is not None), None)
+        finding = Finding(
+            fault.code,
+            fault.cause,
+            site_of(op),
+            block=block,
+            thread=thread,
+            space="" if buffer is None or buffer.tracked is None else buffer.tracked.space,
+            buffer="" if buffer is None else buffer.name,
+            byte=fault.byte,
+        )
+        fail(finding, cause=f"{fault.cause} (block {words(block)}, thread {words(thread)}){where_from(op)}")
+
+
+def _memory(datum: Datum | None) -> Buffer | None:
+    return datum.buffer if isinstance(datum, Pointer) else datum if isinstance(datum, Buffer) else None

@@ -25,13 +25,29 @@ from warpsmith.ir.types import (
     TensorType,
     bit_width,
     numpy_dtype,
+    vector,
 )
+from warpsmith.simt.checks import Checks, check_limits
 from warpsmith.simt.control import run_blocks
 from warpsmith.simt.handlers import HANDLERS
 from warpsmith.simt.interpreter import FUNCTIONS, Frame, Interpreter, Machine
-from warpsmith.simt.memory import Array, Buffer, Datum, Pointer, PointerTable, output_buffer, shared_buffer
+from warpsmith.simt.memory import (
+    Array,
+    Buffer,
+    Datum,
+    Pointer,
+    PointerTable,
+    output_buffer,
+    shared_buffer,
+    track_shared,
+)
+from warpsmith.simt.op_classes import site_of
+from warpsmith.simt.results import Counters, Dim3, LaunchResult
+from warpsmith.simt.sampling import chosen_blocks
+from warpsmith.simt.tracked import Tracked
+from warpsmith.simt.watch import Watch
 
-__all__ = ["run_kernel"]
+__all__ = ["run_kernel", "watch_kernel"]
 
 assert warpsmith.ir.dialects.__name__  # the handlers look up rows, so these must be registered
 
@@ -40,13 +56,32 @@ Output = tuple[int, "np.dtype[Any]"]
 
 
 def run_kernel(module: Operation, inputs: Sequence[Array], outputs: int | Sequence[Output] = 1) -> list[Array]:
+    """The outputs of the entry function, as `watch_kernel`, with nothing but the accesses' bounds checked."""
+    return _launched(module, inputs, outputs, None)[0]
+
+
+def watch_kernel(
+    module: Operation,
+    inputs: Sequence[Array],
+    outputs: int | Sequence[Output] = 1,
+    checks: Checks | None = None,
+) -> tuple[list[Array], LaunchResult]:
     """Run the entry function on flat or shaped input arrays (memory order); its outputs, flat, in memory order.
 
     `outputs` arguments follow the inputs: how many, or (elements, dtype) of each, which a module in the llvm dialect
     needs, for its pointers have no element type.  An output that shares an input's buffer starts as a copy of it.  Then
-    come lookup tables, which `NAME_setup` fills first.  Raises
-    SimulationError for an op without semantics here, or an access out of bounds or misaligned.
+    come lookup tables, which `NAME_setup` fills first.  `checks` is asked for names, a device, a number of blocks.
+    Raises CheckFailed for an access out of bounds or misaligned and for a torn barrier, SimulationError for an op
+    without semantics here.
     """
+    found, result = _launched(module, inputs, outputs, checks or Checks())
+    assert result is not None
+    return found, result
+
+
+def _launched(
+    module: Operation, inputs: Sequence[Array], outputs: int | Sequence[Output], checks: Checks | None
+) -> tuple[list[Array], LaunchResult | None]:
     entry = _entry(module)
     count = outputs if isinstance(outputs, int) else len(outputs)
     types = [a.type for a in entry.body.args if isinstance(a.type, (TensorType, MemRefType))]
@@ -71,13 +106,67 @@ def run_kernel(module: Operation, inputs: Sequence[Array], outputs: int | Sequen
         _fill_tables(module, entry, tables)
     grid, block = _launch(entry)
     blocks, per_block = int(np.prod(grid)), int(np.prod(block))
+    numbers = chosen_blocks(blocks, checks.blocks if checks is not None else None)
+    watch = None
+    if checks is not None:
+        watch = _watch(module, entry, grid, block, numbers.shape[0], checks)
+        aliased = {len(inputs) + output for output, _ in _aliases(entry)}
+        packed = {i for i, type in enumerate(unpacked) if bit_width(type.element) < 8}
+        _track(watch, buffers[: len(inputs) + count], len(inputs), aliased, packed, checks.names)
     step = max(1, BATCH_THREADS // per_block)
-    for first in range(0, blocks, step):
-        _batch(module, entry, buffers, grid, block, first, min(step, blocks - first))
+    for first in range(0, numbers.shape[0], step):
+        _batch(module, entry, buffers, grid, block, numbers[first : first + step], watch)
     results = [b.data for b in buffers[len(inputs) : len(inputs) + count]]
     if unpacked:
         results = [_unpacked(data, type) for data, type in zip(results, unpacked[len(inputs) :], strict=False)]
-    return results
+    if watch is None:
+        return results, None
+    watch.finish()
+    return results, LaunchResult(watch.counters, watch.findings.items)
+
+
+def _watch(module: Operation, entry: Operation, grid: Dim3, block: Dim3, blocks: int, checks: Checks) -> Watch:
+    """A watch of a launch, which knows already what the device can't launch."""
+    whole = int(np.prod(grid, dtype=np.int64))
+    shared = _shared_bytes(module)
+    counters = Counters(entry.str_attr("sym_name"), "ir", grid, block, whole, blocks, shared_bytes=shared)
+    watch = Watch(counters, site_of, checks.found)
+    for finding in check_limits(checks.device, grid, block, shared):
+        watch.findings.add(finding, finding.message)
+    return watch
+
+
+def _track(
+    watch: Watch, buffers: list[Buffer], inputs: int, aliased: set[int], packed: set[int], names: Sequence[str]
+) -> None:
+    """Let a watch see the kernel's buffers; one that is an input and an output is known by the output's name."""
+    outputs = buffers[inputs:]
+    for i, buffer in enumerate(buffers):
+        fresh = i >= inputs and i not in aliased
+        read_only = i < inputs and not any(buffer is output for output in outputs)
+        name = names[i] if i < len(names) else buffer.name
+        if buffer.tracked is None:
+            size = buffer.data.itemsize
+            buffer.tracked = watch.track(
+                Tracked(name, "global", buffer.bytes, 0, 0, fresh, read_only, size, i in packed)
+            )
+
+
+def _shared_bytes(module: Operation) -> int:
+    """Bytes of shared memory of a block."""
+    total = 0
+    for op in module.walk():
+        if any(isinstance(op.attributes.get(name), at.DenseAttr) for name in ("initial_value", "value")):
+            continue
+        held = op.attributes.get({"memref.global": "type", "llvm.mlir.global": "global_type"}.get(op.name, ""))
+        type = held.type if isinstance(held, at.TypeAttr) else None
+        if op.name == "xla_gpu.allocate_shared":
+            type = op.results[0].type
+        if isinstance(type, ShapedType):
+            total += type.elements * numpy_dtype(type).itemsize
+        elif isinstance(type, LLVMArrayType):
+            total += type.count * numpy_dtype(type.element).itemsize
+    return total
 
 
 def _entry(module: Operation) -> Operation:
@@ -174,37 +263,44 @@ def _globals(module: Operation, blocks: int) -> dict[str, Buffer]:
             data = np.ascontiguousarray(value.array).reshape(-1)
             result[name] = Buffer(name, data, data.size)
         elif isinstance(held.type, MemRefType):
-            result[name] = shared_buffer(held.type, blocks, name)
+            result[name] = track_shared(shared_buffer(held.type, blocks, name))
         elif isinstance(held.type, LLVMArrayType):
-            size = held.type.count
-            result[name] = Buffer(name, np.zeros(size * blocks, numpy_dtype(held.type.element)), size, blocks)
+            held_as = vector((held.type.count,), held.type.element)
+            result[name] = track_shared(shared_buffer(held_as, blocks, name))
     return result
 
 
 # -------------------------------------------------------------------------------------------------------------- threads
-def _launch(entry: Operation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _launch(entry: Operation) -> tuple[Dim3, Dim3]:
     workgroups = entry.attributes.get("warpsmith.workgroups")
     if isinstance(workgroups, at.IntegerAttr):
         return (workgroups.value, 1, 1), (1, 1, 1)
     grid, block = entry.attributes.get("warpsmith.grid"), entry.attributes.get("warpsmith.block")
     if not isinstance(grid, at.DenseArrayAttr) or not isinstance(block, at.DenseArrayAttr):
         raise SimulationError("the entry function has no launch", help="set warpsmith.grid and warpsmith.block")
-    return grid.values, block.values
+    return _three(grid.values), _three(block.values)
+
+
+def _three(sizes: tuple[int, ...]) -> Dim3:
+    x, y, z = [*sizes, 1, 1, 1][:3]
+    return x, y, z
 
 
 def _batch(
     module: Operation,
     entry: Operation,
     buffers: Sequence[Buffer],
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    first: int,
-    count: int,
+    grid: Dim3,
+    block: Dim3,
+    numbers: Array,
+    watch: Watch | None,
 ) -> None:
-    """Blocks [first, first + count): ids for their threads, thread x fastest."""
-    per_block = int(np.prod(block))
+    """The blocks of these numbers: ids for their threads, thread x fastest."""
+    per_block, count = int(np.prod(block)), numbers.shape[0]
+    if watch is not None:
+        watch.begin_batch(numbers)
     threads = np.tile(np.arange(per_block, dtype=np.int64), count)
-    blocks = np.repeat(np.arange(first, first + count, dtype=np.int64), per_block)
+    blocks = np.repeat(numbers, per_block)
     ids: dict[str, Array] = {}
     for name, linear, dims in (
         ("thread_id", threads, block),
@@ -217,7 +313,9 @@ def _batch(
             rest = rest // dim
     for name, dims in (("block_dim", block), ("grid_dim", grid)):
         ids.update({f"{name}.{axis}": np.array([dim]) for axis, dim in zip("xyz", dims, strict=True)})
-    _run(Machine(module, ids, count, per_block, _globals(module, count)), entry, buffers, threads.shape[0], blocks)
+    shape = (grid, block)
+    machine = Machine(module, ids, count, per_block, _globals(module, count), shape=shape, numbers=numbers, watch=watch)
+    _run(machine, entry, buffers, threads.shape[0], blocks)
 
 
 def _run(machine: Machine, function: Operation, buffers: Sequence[Buffer], threads: int, workgroups: Array) -> None:

@@ -15,10 +15,20 @@ from warpsmith.errors import SimulationError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import REGISTRY, Operation
 from warpsmith.ir.dialects import semantics as sem
-from warpsmith.ir.types import LLVMStructType, Type, VectorType, bit_width, element_type, numpy_dtype
+from warpsmith.ir.types import LLVMStructType, Type, VectorType, bit_width, element_type, numpy_dtype, vector
 from warpsmith.simt.accesses import constant
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter
-from warpsmith.simt.memory import Array, Buffer, Datum, Pointer, PointerTable, where_from
+from warpsmith.simt.memory import (
+    AccessFault,
+    Array,
+    Buffer,
+    Datum,
+    Pointer,
+    PointerTable,
+    shared_buffer,
+    where_from,
+)
+from warpsmith.simt.observe import barrier, saw, saw_lanes
 from warpsmith.simt.vectors import bitcast, extract_lane, insert_lane, integers, shuffle_lanes
 from warpsmith.simt.warps import exchange, thread_ids
 
@@ -62,6 +72,14 @@ def _address_of(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = Pointer(buffer, offset)
 
 
+def _alloca(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    element, count = op.attributes["elem_type"], int(frame.array(op.operands[0])[0])
+    assert isinstance(element, at.TypeAttr)
+    buffer = shared_buffer(vector((count,), element.type), interpreter.machine.blocks, op.result.name or "local")
+    own = interpreter.machine.block_of(frame.threads) * buffer.size * buffer.data.itemsize
+    frame[op.result] = Pointer(buffer, own)
+
+
 def _size_of(type: Type) -> int:
     return max(1, bit_width(type) // 8)
 
@@ -99,12 +117,14 @@ def places_of(frame: Frame, op: Operation, pointer: Pointer, itemsize: int, lane
         offset = offset[:, None] + np.arange(whole) * itemsize
         crooked = crooked[:, None]
     size = pointer.buffer.data.nbytes
-    for bad, what in ((crooked, f"isn't a multiple of {alignment}"), ((offset < 0) | (offset + itemsize > size), "")):
+    beyond = (offset < 0) | (offset + itemsize > size)
+    for bad, what in ((crooked, f"isn't a multiple of {alignment}"), (beyond, "")):
         wrong = bad if active is None else bad & active
         if wrong.any():
-            place = int(np.broadcast_to(offset, wrong.shape)[wrong][0])
+            thread, place = int(np.argwhere(wrong)[0][0]), int(np.broadcast_to(offset, wrong.shape)[wrong][0])
             text = what or f"is outside of '{pointer.buffer.name}', which has {size} bytes"
-            raise SimulationError(f"{op.name} at byte {place}, which {text}{where_from(op)}")
+            code = "misaligned" if what else "out-of-bounds"
+            raise AccessFault(code, f"{op.name} at byte {place}, which {text}", thread, place)
     return np.clip(offset, 0, max(size - itemsize, 0))
 
 
@@ -132,37 +152,59 @@ def _active(frame: Frame, lanes: int) -> Array | None:
     return frame.mask[:, None] if lanes and frame.mask is not None else frame.mask
 
 
-def _load(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _saw(
+    interpreter: Interpreter,
+    frame: Frame,
+    op: Operation,
+    kind: str,
+    pointer: Pointer,
+    places: Array,
+    lanes: int,
+    value: Array | None = None,
+    *,
+    itemsize: int,
+) -> None:
+    """Tell a watch of an access of consecutive elements."""
+    start = places[:, 0] if lanes else places
+    saw(interpreter, frame, op, kind, pointer.buffer, start, max(1, lanes) * itemsize, frame.mask, value)
+
+
+def _load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     source, type = frame[op.operands[0]], op.result.type
     if isinstance(source, PointerTable):
         frame[op.result] = Pointer(source.entries[source.index], np.zeros(1, np.int64))
         return
     pointer, dtype, lanes = pointer_of(frame, op, 0), numpy_dtype(type), _lanes(type)
     places = places_of(frame, op, pointer, dtype.itemsize, lanes, _active(frame, lanes))
+    _saw(interpreter, frame, op, "load", pointer, places, lanes, itemsize=dtype.itemsize)
     frame[op.result] = read_bytes(pointer.buffer, places, dtype)
 
 
-def _store(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _store(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     value, pointer = frame.array(op.operands[0]), pointer_of(frame, op, 1)
     lanes = _lanes(op.operands[0].type)
     active = _active(frame, lanes)
-    write_bytes(pointer.buffer, places_of(frame, op, pointer, value.dtype.itemsize, lanes, active), value, active)
+    places = places_of(frame, op, pointer, value.dtype.itemsize, lanes, active)
+    _saw(interpreter, frame, op, "store", pointer, places, lanes, value, itemsize=value.dtype.itemsize)
+    write_bytes(pointer.buffer, places, value, active)
 
 
-def _masked_load(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _masked_load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     """llvm.intr.masked.load (one address) and .gather (one a lane)."""
     pointer, type = pointer_of(frame, op, 0), op.result.type
     mask, fallback = (frame.array(v) for v in op.operands[1:])
     dtype = numpy_dtype(type)
     active = mask if frame.mask is None else mask & frame.mask[:, None]
     places = places_of(frame, op, pointer, dtype.itemsize, _lanes(type), active)
+    saw_lanes(interpreter, frame, op, "load", pointer.buffer, places, dtype.itemsize, active)
     frame[op.result] = np.where(active, read_bytes(pointer.buffer, places, dtype), fallback)
 
 
-def _masked_store(_: Interpreter, frame: Frame, op: Operation) -> None:
+def _masked_store(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     value, pointer, mask = frame.array(op.operands[0]), pointer_of(frame, op, 1), frame.array(op.operands[2])
     active = mask if frame.mask is None else mask & frame.mask[:, None]
     places = places_of(frame, op, pointer, value.dtype.itemsize, _lanes(op.operands[0].type), active)
+    saw_lanes(interpreter, frame, op, "store", pointer.buffer, places, value.dtype.itemsize, active, value)
     write_bytes(pointer.buffer, places, value, active)
 
 
@@ -230,8 +272,8 @@ def _register(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = thread_ids(interpreter, frame, f"{_REGISTERS[register]}.{dimension}").astype(np.int32)
 
 
-def _barrier(_: Interpreter, _frame: Frame, _op: Operation) -> None:
-    """In lockstep all threads are there already."""
+def _barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    barrier(interpreter, frame, op)
 
 
 _SHUFFLES = {"bfly": "xor", "up": "up", "down": "down", "idx": "idx"}
@@ -242,10 +284,15 @@ def _shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     text = kind.text if isinstance(kind, at.OpaqueAttr) else op.str_attr("kind")
     name = next((short for long, short in _SHUFFLES.items() if long in text), "idx")
     value, offset = frame.array(op.operands[1]), frame.array(op.operands[2]).astype(np.int64)
-    frame[op.result] = exchange(interpreter, frame, value, offset, name)[0]
+    frame[op.result] = exchange(interpreter, frame, op, value, offset, name)[0]
+
+
+def _prefetch(_: Interpreter, _frame: Frame, _op: Operation) -> None:
+    """A hint changes nothing."""
 
 
 LLVM: dict[str, Handler] = {
+    "llvm.intr.prefetch": _prefetch,
     **{name: _elementwise(function) for name, function in _FUNCTIONS.items()},
     "llvm.select": _select,
     "llvm.bitcast": _bitcast,
@@ -253,6 +300,7 @@ LLVM: dict[str, Handler] = {
     "llvm.mlir.poison": _poison,
     "llvm.mlir.zero": _poison,
     "llvm.mlir.addressof": _address_of,
+    "llvm.alloca": _alloca,
     "llvm.getelementptr": _getelementptr,
     "llvm.load": _load,
     "llvm.store": _store,

@@ -13,26 +13,58 @@ from typing import Any, Union
 
 import numpy as np
 
-from warpsmith.errors import SimulationError
 from warpsmith.ir.core import Operation
 from warpsmith.ir.types import ShapedType, TensorType, numpy_dtype
+from warpsmith.simt.tracked import Tracked
 
-__all__ = ["Array", "Buffer", "Datum", "Pointer", "PointerTable", "gather", "linear_index", "scatter", "shared_buffer"]
+__all__ = [
+    "AccessFault",
+    "Array",
+    "Buffer",
+    "Datum",
+    "Pointer",
+    "PointerTable",
+    "gather",
+    "linear_index",
+    "scatter",
+    "shared_buffer",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 UNWRITTEN = 0xA5
-"""What fresh outputs are filled with, byte by byte, so that an element that nobody writes is noticed."""
+"""What fresh outputs and shared memory are filled with, so that an element that nobody writes is noticed."""
+
+
+class AccessFault(Exception):
+    """An access that no hardware would do: what is wrong (a code of `results.CODES`, and in words), by which thread of
+    the frame, at which byte of the buffer.  The interpreter adds the op.
+    """
+
+    def __init__(self, code: str, cause: str, thread: int, byte: int | None = None) -> None:
+        super().__init__(cause)
+        self.code = code
+        self.cause = cause
+        self.thread = thread
+        self.byte = byte
 
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """Elements in memory order.  `copies` > 1 for shared memory: element e of block b is `data[b * size + e]`."""
+    """Elements in memory order.  Shared memory has `copies`: element e of block b is `data[b * size + e]`.
+
+    `tracked` is what a watch knows of it.
+    """
 
     name: str
     data: Array
     size: int
     copies: int = 1
+    tracked: Tracked | None = None
+
+    @property
+    def bytes(self) -> Array:
+        return self.data.reshape(-1).view(np.uint8)
 
 
 @dataclass(eq=False, slots=True)
@@ -63,8 +95,17 @@ def output_buffer(name: str, elements: int, dtype: np.dtype[Any]) -> Buffer:
 
 
 def shared_buffer(type: ShapedType, blocks: int, name: str) -> Buffer:
-    """Zeroed memory for each block of a batch."""
-    return Buffer(name, np.zeros(type.elements * blocks, numpy_dtype(type)), type.elements, blocks)
+    """Memory for each block of a batch, with nothing written yet."""
+    buffer = output_buffer(name, type.elements * blocks, numpy_dtype(type))
+    buffer.size, buffer.copies = type.elements, blocks
+    return buffer
+
+
+def track_shared(buffer: Buffer) -> Buffer:
+    """Let a watch see a buffer of shared memory."""
+    size = buffer.size * buffer.data.itemsize
+    buffer.tracked = Tracked(buffer.name, "shared", buffer.bytes, size, fresh=True, item=buffer.data.itemsize)
+    return buffer
 
 
 def strides(type: ShapedType) -> list[int]:
@@ -87,7 +128,7 @@ def where_from(op: Operation) -> str:
 def linear_index(
     op: Operation, type: ShapedType, indices: Sequence[Array], active: Array | None, lanes: int = 1
 ) -> Array:
-    """Where each thread's element (or first of `lanes`) is; SimulationError when an active one is out of bounds."""
+    """Where each thread's element (or first of `lanes`) is; AccessFault when an active one is out of bounds."""
     total: Array = np.zeros(1, np.int64)
     for d, (index, step) in enumerate(zip(indices, strides(type), strict=True)):
         last = type.shape[d] - (lanes if d == type.rank - 1 else 1)
@@ -97,16 +138,14 @@ def linear_index(
         if bad.any():
             thread = int(np.flatnonzero(bad)[0])
             value = int(np.broadcast_to(index, bad.shape)[thread])
-            raise SimulationError(
-                f"{op.name} at index {value} of dim {d}, which has {type.shape[d]} elements "
-                f"(thread {thread} of the batch){where_from(op)}"
-            )
+            cause = f"{op.name} at index {value} of dim {d}, which has {type.shape[d]} elements"
+            raise AccessFault("out-of-bounds", cause, thread)
         total = total + np.clip(index, 0, max(last, 0)) * step
     return total
 
 
 def check_alignment(op: Operation, positions: Array, itemsize: int, active: Array | None) -> None:
-    """SimulationError when an active access isn't aligned as the op's attribute `alignment` claims."""
+    """AccessFault when an active access isn't aligned as the op's attribute `alignment` claims."""
     if "alignment" not in op.attributes:
         return
     alignment = op.int_attr("alignment")
@@ -114,8 +153,11 @@ def check_alignment(op: Operation, positions: Array, itemsize: int, active: Arra
     if active is not None:
         bad = bad & active
     if bad.any():
-        at = int(np.broadcast_to(positions, bad.shape)[bad][0]) * itemsize
-        raise SimulationError(f"{op.name} at byte {at}, which isn't a multiple of {alignment}{where_from(op)}")
+        thread = int(np.flatnonzero(bad)[0])
+        byte = int(np.broadcast_to(positions, bad.shape)[thread]) * itemsize
+        raise AccessFault(
+            "misaligned", f"{op.name} at byte {byte}, which isn't a multiple of {alignment}", thread, byte
+        )
 
 
 def gather(buffer: Buffer, positions: Array) -> Array:

@@ -10,21 +10,27 @@ or with `worst` the worst that their documentation allows; the statistics list t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from warpsmith.dtypes import DType, from_numpy
+from warpsmith.dtypes import from_numpy
 from warpsmith.errors import SimulationError, did_you_mean
+from warpsmith.simt.checks import Checks, check_limits
 from warpsmith.simt.ptx_decode import decode
+from warpsmith.simt.ptx_layout import Layout
 from warpsmith.simt.ptx_machine import Batch, Code, Counts, Frame, Launch, run
-from warpsmith.simt.ptx_memory import Memory, padded
-from warpsmith.simt.ptx_module import Function, PtxModule, Symbol, Variable
+from warpsmith.simt.ptx_memory import Memory, Region, padded
+from warpsmith.simt.ptx_module import Function, PtxModule
+from warpsmith.simt.ptx_packing import empty, pack_words, unpack_words, whole_words
 from warpsmith.simt.ptx_parser import parse_ptx
 from warpsmith.simt.ptx_round import Array
-from warpsmith.simt.ptx_watch import Traffic, Watch
+from warpsmith.simt.results import Counters, Dim3, Finding
+from warpsmith.simt.sampling import chosen_blocks
+from warpsmith.simt.tracked import Tracked
+from warpsmith.simt.watch import Watch
 
 __all__ = ["PtxStats", "run_ptx", "simulate_ptx"]
 
@@ -34,8 +40,6 @@ _MOST_BYTES = 1 << 28  # of shared or local memory in a batch
 _MOST_REGISTER_BYTES = 1 << 30
 _MOST_THREADS = 1024
 
-Dim3 = tuple[int, int, int]
-
 
 @dataclass(slots=True)
 class PtxStats:
@@ -43,9 +47,9 @@ class PtxStats:
 
     `instructions` counts threads that executed an instruction, by class ("float", "integer", "load"...), and
     `warp_instructions` warps; `accesses` threads by (load, store or atomic; state space; bits).  `approximate` names
-    the approximate instructions that ran, with their documented error.  `findings` are doubts: registers read before
-    they were written, values taken from lanes that don't run.  `traffic` (an entry an instruction) and `races` are
-    there if they were watched for.
+    the approximate instructions that ran, with their documented error.  `divergent_branches` counts warps that part at
+    a branch.  `undefined` are registers that were read before they were written (compilers do that where a value
+    doesn't matter), `findings` what the kernel did wrong.  `counters` says what it cost, if that was asked for.
     """
 
     kernel: str
@@ -56,9 +60,9 @@ class PtxStats:
     accesses: Counter[tuple[str, str, int]] = field(default_factory=Counter[tuple[str, str, int]])
     approximate: dict[str, str] = field(default_factory=dict[str, str])
     divergent_branches: int = 0
-    findings: list[str] = field(default_factory=list[str])
-    traffic: list[Traffic] = field(default_factory=list[Traffic])
-    races: list[str] = field(default_factory=list[str])
+    undefined: list[str] = field(default_factory=list[str])
+    findings: list[Finding] = field(default_factory=list[Finding])
+    counters: Counters | None = None
 
     @property
     def total(self) -> int:
@@ -75,9 +79,8 @@ def run_ptx(
     kernel: str | None = None,
     file: str = "<ptx>",
     dynamic_shared: int = 0,
-    unwritten: Sequence[int] | None = None,
     worst: bool = False,
-    watch: bool = False,
+    checks: Checks | None = None,
     batch_threads: int = BATCH_THREADS,
     most_blocks: int = MOST_BLOCKS,
 ) -> PtxStats:
@@ -85,22 +88,30 @@ def run_ptx(
 
     `buffers` has one item a kernel parameter: an array (its memory is passed by pointer; sub-byte elements must be
     packed) or a numpy scalar (passed by value).  `grid` and `block` have up to three sizes, x first.  `kernel` names
-    one of several.  `unwritten` turns on a check: the buffers of these numbers, shared and local memory may not be read
-    before they are written.  `watch` counts what accesses cost and looks for races in shared memory (slower).
-    `most_blocks` ends a kernel that loops for ever.
+    one of several.  With `checks` each access is watched.  `most_blocks` ends a kernel that loops for ever.
 
-    Raises PtxSyntaxError for text that isn't PTX; SimulationError, with the line and the thread, for an access out of
-    bounds or misaligned, a torn barrier, a trap, an instruction that isn't known here, or arguments that don't fit.
+    Raises PtxSyntaxError for text that isn't PTX; CheckFailed, with the line and the thread, for an access out of
+    bounds or misaligned, or a torn barrier; SimulationError for a trap, an instruction that isn't known here, or
+    arguments that don't fit.
     """
     module = parse_ptx(text, file)
+    if checks is not None:
+        module.origins = checks.origins
     function = _kernel(module, kernel)
     sizes = _launch_sizes(module, function, grid, block)
     memory = Memory()
-    copies, parameters = _bind(module, function, buffers, memory, unwritten)
-    layout = _Layout(module, memory, dynamic_shared)
+    copies, parameters, regions = _bind(module, function, buffers, memory)
+    layout = Layout(module, memory, dynamic_shared)
     codes = {f.name: decode(module, f, layout.symbols(f), worst) for f in module.functions.values() if f.has_body}
-    launch = Launch(module, memory, *sizes, Counts(), codes, most_blocks, Watch() if watch else None)
-    batches = _run_batches(launch, codes[function.name], parameters, layout, batch_threads, unwritten is not None)
+    counts = Counts() if checks is None or checks.found is None else Counts(checks.found)
+    numbers = chosen_blocks(int(np.prod(sizes[0], dtype=np.int64)), checks.blocks if checks is not None else None)
+    watch = None
+    if checks is not None:
+        watch = _watch(module, function, sizes, counts, numbers.shape[0], layout, dynamic_shared, checks)
+        for i, region in regions.items():
+            _track(watch, region, buffers[i].itemsize, i, checks)
+    launch = Launch(module, memory, *sizes, counts, codes, most_blocks, watch)
+    batches = _run_batches(launch, codes[function.name], parameters, layout, batch_threads, numbers)
     for original, copy in copies:
         original[...] = copy.reshape(original.shape)
     return _stats(launch, function, batches)
@@ -115,33 +126,43 @@ def simulate_ptx(
     block: Sequence[int],
     kernel: str | None = None,
     aliases: Sequence[tuple[int, int]] = (),
+    words: Collection[int] = (),
     file: str = "<ptx>",
-    check_reads: bool = False,
     worst: bool = False,
-    watch: bool = False,
+    checks: Checks | None = None,
 ) -> tuple[list[Array], PtxStats]:
     """Run a kernel on flat input arrays in memory order; its flat outputs, and what it did.
 
     `outputs` gives each output's dtype and number of elements, or an array of what its memory holds before (it isn't
     changed).  `aliases` are (output, input) pairs that are one buffer: both parameters get its address, and it holds
-    the input's elements at first.  Types narrower than a byte, one item an element in numpy, are packed for the kernel,
-    in whole words, and unpacked again.  With `check_reads` outputs, shared and local memory may not be read before they
-    are written.  Raises as `run_ptx`.
+    the input's elements at first.  `words` are outputs whose memory goes on to the end of their last word.  Types
+    narrower than a byte, one item an element in numpy, are packed for the kernel, in whole words, and unpacked again.
+    `checks` needs no `read_only` and `fresh` here.  Raises as `run_ptx`.
     """
     sources = dict(aliases)
-    given = [_pack(np.ascontiguousarray(array).reshape(-1)) for array in inputs]
+    given = [pack_words(np.ascontiguousarray(array).reshape(-1)) for array in inputs]
     sizes = [(each.dtype, each.size) if isinstance(each, np.ndarray) else each for each in outputs]
     results = [
         given[sources[i]].copy()
         if i in sources
-        else _pack(each.reshape(-1)).copy()
+        else pack_words(each.reshape(-1)).copy()
         if isinstance(each, np.ndarray)
-        else _empty(from_numpy(each[0]), each[1])
+        else empty(from_numpy(each[0]), each[1])
         for i, each in enumerate(outputs)
     ]
+    for output in words:
+        results[output] = whole_words(results[output])
     for output, source in sources.items():
         given[source] = results[output]
-    fresh = [len(given) + i for i, each in enumerate(outputs) if i not in sources and not isinstance(each, np.ndarray)]
+    if checks is not None:
+        fresh = {
+            len(given) + i: from_numpy(each[0]).byte_size(each[1])
+            for i, each in enumerate(outputs)
+            if i not in sources and not isinstance(each, np.ndarray)
+        }
+        read_only = [i for i in range(len(given)) if i not in sources.values()]
+        packed = [i for i in fresh if (from_numpy(sizes[i - len(given)][0]).bits or 8) < 8]
+        checks = replace(checks, fresh=fresh, read_only=read_only, packed=packed)
     stats = run_ptx(
         text,
         [*given, *results],
@@ -150,50 +171,10 @@ def simulate_ptx(
         kernel=kernel,
         file=file,
         worst=worst,
-        watch=watch,
-        unwritten=fresh if check_reads else None,
+        checks=checks,
     )
-    found = [_unpack(data, from_numpy(dtype), count) for data, (dtype, count) in zip(results, sizes, strict=True)]
+    found = [unpack_words(data, from_numpy(dtype), n) for data, (dtype, n) in zip(results, sizes, strict=True)]
     return found, stats
-
-
-# --------------------------------------------------------------------------------------------------- sub-byte elements
-def _per_byte(dtype: DType) -> int:
-    return 8 // dtype.bits if dtype.bits and dtype.bits < 8 else 1
-
-
-def _empty(dtype: DType, count: int) -> Array:
-    """Memory for a result; 0xFF bytes are a NaN, or -1, where the kernel forgets to write."""
-    if _per_byte(dtype) > 1:
-        return np.full(-(-dtype.byte_size(count) // 4) * 4, 0xFF, np.uint8)
-    return np.full(count * dtype.numpy.itemsize, 0xFF, np.uint8).view(dtype.numpy)
-
-
-def _pack(array: Array) -> Array:
-    """Elements narrower than a byte, low bits first, to whole words: they are written by 32-bit atomics."""
-    dtype = from_numpy(array.dtype)
-    per_byte = _per_byte(dtype)
-    if per_byte == 1:
-        return array
-    bits = array.astype(np.int8).view(np.uint8) if dtype.is_integer else array.view(np.uint8)
-    fields = np.zeros(-(-array.size // (4 * per_byte)) * 4 * per_byte, np.uint8)
-    fields[: array.size] = bits & ((1 << dtype.bits) - 1)
-    rows = fields.reshape(-1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * np.uint8(dtype.bits))
-    return np.bitwise_or.reduce(rows, axis=1)
-
-
-def _unpack(data: Array, dtype: DType, count: int) -> Array:
-    per_byte = _per_byte(dtype)
-    if per_byte == 1:
-        return data
-    places = np.arange(per_byte, dtype=np.uint8) * np.uint8(dtype.bits)
-    fields = ((data[:, None] >> places) & np.uint8((1 << dtype.bits) - 1)).reshape(-1)[:count]
-    if not dtype.is_integer:
-        return fields.view(dtype.numpy)
-    if dtype.is_signed:
-        shift = np.uint8(8 - dtype.bits)
-        return ((fields << shift).view(np.int8) >> shift.view(np.int8)).astype(dtype.numpy)
-    return fields.astype(dtype.numpy)
 
 
 # -------------------------------------------------------------------------------------------------------------- set-up
@@ -231,9 +212,10 @@ def _bind(
     function: Function,
     buffers: Sequence[Array | np.generic],
     memory: Memory,
-    unwritten: Sequence[int] | None,
-) -> tuple[list[tuple[Array, Array]], dict[str, Array]]:
-    """Arrays to memory, and the parameters' bytes.  Arrays that aren't contiguous are copied: (original, copy)."""
+) -> tuple[list[tuple[Array, Array]], dict[str, Array], dict[int, Region]]:
+    """Arrays to memory: those that aren't contiguous are copied (original, copy); the parameters' bytes; and each
+    array's region, one for all that are the same memory.
+    """
     if len(buffers) != len(function.parameters):
         raise SimulationError(
             f"'{function.name}' takes {len(function.parameters)} parameters, {len(buffers)} were given",
@@ -241,6 +223,7 @@ def _bind(
         )
     copies: list[tuple[Array, Array]] = []
     values: dict[str, bytes] = {}
+    regions: dict[int, Region] = {}
     for i, (parameter, given) in enumerate(zip(function.parameters, buffers, strict=True)):
         if isinstance(given, np.generic):
             values[parameter.name] = given.tobytes()
@@ -254,72 +237,53 @@ def _bind(
         flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
         if not given.flags.c_contiguous:
             copies.append((given, flat))
-        track = unwritten is not None and i in unwritten
-        region = memory.add(f"'{parameter.name}'", flat.view(np.uint8), track)
+        region = regions[i] = memory.add(f"'{parameter.name}'", flat.view(np.uint8))
         values[parameter.name] = region.base.to_bytes(8, "little")
     rows = {name: np.frombuffer(data, np.uint8).reshape(1, -1) for name, data in values.items()}
-    return copies, rows
+    return copies, rows, regions
 
 
-class _Layout:
-    """Addresses for all variables of a module."""
+def _watch(
+    module: PtxModule,
+    function: Function,
+    sizes: tuple[Dim3, Dim3],
+    counts: Counts,
+    blocks: int,
+    layout: Layout,
+    dynamic_shared: int,
+    checks: Checks,
+) -> Watch:
+    grid, block = sizes
+    whole = int(np.prod(grid, dtype=np.int64))
+    counters = Counters(function.name, "ptx", grid, block, whole, blocks, shared_bytes=layout.shared)
+    for finding in check_limits(checks.device, grid, block, layout.shared - dynamic_shared, dynamic_shared):
+        counts.findings.add(finding, finding.message)
+    instructions = {id(each): each for f in module.functions.values() for each in f.instructions}
+    return Watch(counters, lambda key: module.site(instructions[key]), counts.findings)
 
-    def __init__(self, module: PtxModule, memory: Memory, dynamic_shared: int) -> None:
-        self.shared = 0
-        self.local = 0
-        self.common: dict[str, tuple[str, int]] = {}
-        self.own: dict[str, dict[str, tuple[str, int]]] = {}
-        addressed: list[tuple[Variable, Array]] = []
-        external: list[tuple[dict[str, tuple[str, int]], Variable]] = []
-        scopes = [(self.common, module.variables)]
-        for function in module.functions.values():
-            scope = self.own.setdefault(function.name, {})
-            scopes.append((scope, function.variables))
-        for scope, variables in scopes:
-            for variable in variables:
-                if variable.space == "shared" and (variable.external or variable.size == 0):
-                    external.append((scope, variable))
-                elif variable.space in ("shared", "local"):
-                    scope[variable.name] = (variable.space, self._take(variable))
-                elif variable.space in ("global", "const"):
-                    data = np.zeros(padded(variable.size), np.uint8)
-                    data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
-                    region = memory.add(f"'{variable.name}'", data[: variable.size])
-                    scope[variable.name] = (variable.space, region.base)
-                    addressed.append((variable, data))
-        start = (self.shared + 127) // 128 * 128 if external else self.shared
-        for scope, variable in external:
-            scope[variable.name] = ("shared", start)
-        self.shared = start + dynamic_shared
-        for variable, data in addressed:
-            for position, symbol in variable.addresses:
-                data[position : position + 8] = np.frombuffer(self._address(symbol), np.uint8)
 
-    def _take(self, variable: Variable) -> int:
-        used = self.shared if variable.space == "shared" else self.local
-        start = (used + variable.align - 1) // variable.align * variable.align
-        if variable.space == "shared":
-            self.shared = start + variable.size
-        else:
-            self.local = start + variable.size
-        return start
-
-    def _address(self, symbol: Symbol) -> bytes:
-        found = self.common.get(symbol.name)
-        if found is None:
-            raise SimulationError(f"the initial value of a variable names '{symbol.name}', which isn't one")
-        return (found[1] + symbol.offset).to_bytes(8, "little")
-
-    def symbols(self, function: Function) -> dict[str, tuple[str, int]]:
-        """What names mean in a function."""
-        return {**self.common, **self.own[function.name]}
+def _track(watch: Watch, region: Region, item: int, number: int, checks: Checks) -> None:
+    name = checks.names[number] if number < len(checks.names) else region.name
+    fresh = number in checks.fresh
+    region.tracked = watch.track(
+        Tracked(
+            name,
+            "global",
+            region.data,
+            0,
+            checks.fresh.get(number, 0),
+            fresh,
+            number in checks.read_only,
+            item,
+            number in checks.packed,
+        )
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- running
 def _run_batches(
-    launch: Launch, code: Code, parameters: dict[str, Array], layout: _Layout, batch_threads: int, track: bool
+    launch: Launch, code: Code, parameters: dict[str, Array], layout: Layout, batch_threads: int, numbers: Array
 ) -> int:
-    blocks = int(np.prod(launch.grid, dtype=np.int64))
     per_block = launch.per_block
     lasting = len(code.function.registers) - sum(len(dead) for each in code.blocks for _, dead in each.steps)
     threads = min(batch_threads, max(1, _MOST_REGISTER_BYTES // (8 * max(1, lasting))))
@@ -329,11 +293,15 @@ def _run_batches(
     step = min(step, max(1, _MOST_BYTES // max(1, padded(layout.local) * per_block)))
     count = 0
     with np.errstate(all="ignore"):
-        for first in range(0, blocks, step):
-            size = min(step, blocks - first)
-            launch.memory.begin_batch(size, per_block, layout.shared, layout.local, track)
-            batch = Batch(launch, first, size)
-            run(Frame(batch, code, dict(parameters)), None)
+        for first in range(0, numbers.shape[0], step):
+            chosen = numbers[first : first + step]
+            memory = launch.memory
+            memory.begin_batch(chosen.shape[0], per_block, layout.shared, layout.local)
+            if launch.watch is not None:
+                for region in (memory.shared, memory.local):
+                    space = region.name.split()[0]
+                    region.tracked = Tracked(region.name, space, region.data, region.copy, fresh=True)
+            run(Frame(Batch(launch, chosen), code, dict(parameters)), None)
             count += 1
     return count
 
@@ -348,12 +316,19 @@ def _stats(launch: Launch, function: Function, batches: int) -> PtxStats:
             for kind, number in block.classes.items():
                 stats.instructions[kind] += number * block.executed
                 stats.warp_instructions += number * block.warps
+                if launch.watch is not None and kind != "none":
+                    launch.watch.mix[kind] += number * block.warps
+                    launch.watch.counters.thread_instructions += number * block.executed
+                    launch.watch.counters.partial_instructions += number * block.partial
             for access, number in block.accesses.items():
                 stats.accesses[access] += number * block.executed
             stats.approximate.update(block.approximate)
     stats.divergent_branches = launch.counts.divergent_branches
-    stats.findings = launch.counts.findings
     if launch.watch is not None:
-        stats.traffic = [launch.watch.traffic[line] for line in sorted(launch.watch.traffic)]
-        stats.races = list(launch.watch.races.values())
+        launch.watch.counters.divergent_branches = launch.counts.divergent_branches
+        launch.watch.finish()
+        stats.counters = launch.watch.counters
+        stats.counters.accesses.sort(key=lambda access: access.site.line)
+    stats.undefined = list(launch.counts.undefined)
+    stats.findings = launch.counts.findings.items
     return stats

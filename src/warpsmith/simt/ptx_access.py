@@ -130,8 +130,9 @@ def _store(context: Context) -> Step:
             places = memory.places(place_space, address(frame), width * count, mask)
             values = [resize(source(frame), bits) for source in sources]
             for place in places:
-                memory.store(place, [_chosen(value, place, mask) for value in values], width)
-                frame.batch.saw(instruction, "store", place, width * count, mask)
+                chosen = [_chosen(value, place, mask) for value in values]
+                frame.batch.saw(instruction, "store", place, width * count, mask, _bytes_of(values, place, mask))
+                memory.store(place, chosen, width)
         except MemoryFault as fault:
             frame.batch.fault(instruction, fault)
 
@@ -148,6 +149,21 @@ def _chosen(value: Array, place: Place, mask: Mask) -> Array:
         last = value.shape[0] - 1 if mask is None else int(np.flatnonzero(mask)[-1])
         return value[last : last + 1]
     return value
+
+
+def _bytes_of(values: Sequence[Array], place: Place, mask: Mask) -> Callable[[], Array]:
+    """What a store writes, a row of bytes an active lane; only looked at when two threads write to one place."""
+
+    def rows() -> Array:
+        if place.lanes is not None:
+            lanes = place.lanes
+        else:
+            lanes = None if mask is None else np.flatnonzero(mask)
+        whole = np.broadcast_arrays(*(v if lanes is None or v.shape[0] == 1 else v[lanes] for v in values))
+        columns = [np.ascontiguousarray(v).reshape(-1, 1).view(np.uint8) for v in whole]
+        return np.concatenate(columns, axis=1)
+
+    return rows
 
 
 def _store_parameter(context: Context, sources: Sequence[Fetch], bits: int) -> Step:
@@ -184,14 +200,14 @@ def _atomic(context: Context) -> Step:
     wanted = any(slot in context.wanted for slot in slots if slot is not None)
     values = [context.raw(o, form.type) for o in _elements(context, operands[1], count)]
     swap = context.raw(operands[2], form.type) if atomic.name == "cas" else None
-    place_space = _window(space)
+    place_space, kind = _window(space), "cas" if atomic.name == "cas" else "atomic"
 
     def step(frame: Frame, mask: Mask) -> None:
         memory, threads = frame.batch.memory, frame.batch.threads
         whole = np.broadcast_to(address(frame), (threads,))
         try:
             for place in memory.places(place_space, whole, width * count, mask):
-                frame.batch.saw(instruction, "atomic", place, width * count, mask)
+                frame.batch.saw(instruction, kind, place, width * count, mask)
                 for i, (slot, value) in enumerate(zip(slots, values, strict=True)):
                     old = _exchange(frame, atomic, place, i, count, value, swap, wanted)
                     if slot is not None:
@@ -216,8 +232,6 @@ def _exchange(
 
     view = place.region.view(atomic.bits // 8)
     positions = place.positions * count + item
-    if place.region.written is not None:
-        frame.batch.memory.touch(place, atomic.bits // 8 * count)
     return atomic.apply(view, positions, of_lanes(value), None if swap is None else of_lanes(swap), wanted)
 
 

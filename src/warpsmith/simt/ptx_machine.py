@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 
-from warpsmith.errors import SimulationError
+from warpsmith.errors import SimulationError, Span
+from warpsmith.simt.checks import Findings, fail, torn_block, triple
 from warpsmith.simt.ptx_flow import END
 from warpsmith.simt.ptx_memory import Memory, MemoryFault, Place
 from warpsmith.simt.ptx_module import TYPE_BITS, Function, Instruction, PtxModule, Register, Symbol
 from warpsmith.simt.ptx_round import Array
+from warpsmith.simt.ptx_special import special
 from warpsmith.simt.ptx_values import UNSIGNED, choose
 from warpsmith.simt.ptx_warp import Warps
-from warpsmith.simt.ptx_watch import Watch
+from warpsmith.simt.results import Finding, words
+from warpsmith.simt.watch import Watch
 
 __all__ = ["Batch", "Code", "Counts", "DecodedBlock", "Frame", "Launch", "Mask", "Step", "run"]
 
@@ -33,16 +36,9 @@ DEEPEST_CALL = 64
 class Counts:
     """What the machine notes while it runs."""
 
-    findings: list[str] = field(default_factory=list[str])
-    barriers: int = 0
+    findings: Findings = field(default_factory=Findings)
     divergent_branches: int = 0
-    seen: set[str] = field(default_factory=set[str])
-
-    def find(self, text: str) -> None:
-        """Note something that isn't wrong for sure, once."""
-        if text not in self.seen:
-            self.seen.add(text)
-            self.findings.append(text)
+    undefined: dict[str, None] = field(default_factory=dict[str, None])
 
 
 @dataclass(slots=True)
@@ -64,20 +60,21 @@ class Launch:
 
 
 class Batch:
-    """Some consecutive blocks of the grid."""
+    """Some blocks of the grid, by their numbers."""
 
-    def __init__(self, launch: Launch, first: int, count: int) -> None:
+    def __init__(self, launch: Launch, numbers: Array) -> None:
         self.launch = launch
         self.memory = launch.memory
-        self.first = first
-        self.count = count
+        self.numbers = numbers
+        self.count = count = numbers.shape[0]
         self.per_block = launch.per_block
+        self.grid, self.block, self.shared_bytes = launch.grid, launch.block, launch.memory.shared.size
         self.threads = count * self.per_block
         self.finished: Array | None = None
         self.executed = 0
         self.depth = 0
         if launch.watch is not None:
-            launch.watch.begin_batch(self.warps, launch.memory.shared.data.size)
+            launch.watch.begin_batch(numbers)
 
     @cached_property
     def warps(self) -> Warps:
@@ -91,69 +88,68 @@ class Batch:
         """A special register's value, an array of one item where all threads agree."""
         found = self.specials.get(name)
         if found is None:
-            found = self.specials[name] = self._special(name[1:])
+            found = self.specials[name] = special(self, name[1:])
         return found
-
-    def _special(self, name: str) -> Array:
-        base, _, axis = name.partition(".")
-        launch = self.launch
-        if base in ("tid", "ctaid", "ntid", "nctaid"):
-            return self._index(base, "xyzw".index(axis))
-        lane = self.warps.lane
-        one = np.uint32(1)
-        table: dict[str, Callable[[], Array]] = {
-            "laneid": lambda: lane,
-            "warpid": lambda: (np.arange(self.threads) % self.per_block // 32).astype(np.uint32),
-            "nwarpid": lambda: np.array([-(-self.per_block // 32)], np.uint32),
-            "lanemask_eq": lambda: one << lane,
-            "lanemask_lt": lambda: (one << lane) - one,
-            "lanemask_le": lambda: ((one << lane) - one) | (one << lane),
-            "lanemask_gt": lambda: ~(((one << lane) - one) | (one << lane)),
-            "lanemask_ge": lambda: ~((one << lane) - one),
-            "total_smem_size": lambda: np.array([launch.memory.shared.size], np.uint32),
-            "nsmid": lambda: np.array([1], np.uint32),
-        }
-        if name in table:
-            return table[name]()
-        return np.zeros(1, np.uint64 if name.endswith(("64", "timer")) else np.uint32)
-
-    def _index(self, base: str, axis: int) -> Array:
-        dims = self.launch.block if base.endswith("tid") and "cta" not in base else self.launch.grid
-        extent = dims[axis] if axis < 3 else (1 if base.startswith("n") else 0)
-        if base.startswith("n"):
-            return np.array([extent], np.uint32)
-        if axis == 3 or extent == 1:
-            return np.zeros(1, np.uint32)
-        inner = int(np.prod(dims[:axis], dtype=np.int64))
-        if base == "tid":
-            own = (np.arange(self.per_block, dtype=np.uint32) // np.uint32(inner)) % np.uint32(extent)
-            return np.tile(own, self.count)
-        blocks = np.arange(self.first, self.first + self.count, dtype=np.int64) // inner % extent
-        return np.repeat(blocks.astype(np.uint32), self.per_block if self.count > 1 else 1)
 
     def who(self, lane: int) -> str:
         """A thread in words."""
-        block, thread = self.first + lane // self.per_block, lane % self.per_block
-        return f"block {_place(block, self.launch.grid)}, thread {_place(thread, self.launch.block)}"
+        block, thread = self.place(lane)
+        return f"block {words(block)}, thread {words(thread)}"
+
+    def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """A thread's block and its place there."""
+        block = int(self.numbers[lane // self.per_block])
+        return triple(block, self.launch.grid), triple(lane % self.per_block, self.launch.block)
 
     def fail(self, instruction: Instruction, cause: str, lane: int | None = None, help: str | None = None) -> NoReturn:
         """Raise SimulationError at an instruction, with the thread and the source line it came from."""
+        raise SimulationError(self._where(instruction, cause, lane), span=self._span(instruction), help=help)
+
+    def _span(self, instruction: Instruction) -> Span:
+        return self.launch.module.span(instruction.text_line)
+
+    def _where(self, instruction: Instruction, cause: str, lane: int | None) -> str:
         module = self.launch.module
         where = f"{cause} ({self.who(lane)})" if lane is not None else cause
         if instruction.source is not None and instruction.source[1]:
             file = module.files.get(instruction.source[0], "")
             where += f"; from {file}:{instruction.source[1]}" if file else ""
-        raise SimulationError(where, span=module.span(instruction.text_line), help=help)
+        return where
+
+    def _finding(self, code: str, instruction: Instruction, cause: str, lane: int, count: int = 1) -> Finding:
+        block, thread = self.place(lane)
+        return Finding(code, cause, self.launch.module.site(instruction), block=block, thread=thread, count=count)
+
+    def find(self, code: str, instruction: Instruction, cause: str, lane: int, count: int = 1) -> None:
+        """Note what a thread did wrong, once an instruction and code."""
+        finding = self._finding(code, instruction, cause, lane, count)
+        self.launch.counts.findings.add(finding, (code, id(instruction)))
 
     def fault(self, instruction: Instruction, fault: MemoryFault) -> NoReturn:
-        self.fail(instruction, f"{instruction.opcode}: {fault.cause}", fault.lane)
+        """Raise CheckFailed for an access that no hardware would do."""
+        cause = f"{instruction.opcode}: {fault.cause}"
+        finding = self._finding(fault.code, instruction, cause, fault.lane)
+        if fault.region is not None:
+            space = fault.region.name.split()[0] if fault.region.copy else "global"
+            finding = replace(finding, space=space, buffer=fault.region.name, byte=fault.byte)
+        fail(finding, cause=self._where(instruction, cause, fault.lane), span=self._span(instruction))
 
-    def saw(self, instruction: Instruction, kind: str, place: Place, total: int, mask: Mask) -> None:
-        """Tell whoever watches memory of an access of `total` bytes a lane."""
-        watch = self.launch.watch
-        if watch is not None:
-            line = instruction.text_line
-            watch.access(line, self.launch.module.lines[line - 1].strip(), kind, place, total, mask)
+    def saw(
+        self,
+        instruction: Instruction,
+        kind: str,
+        place: Place,
+        total: int,
+        mask: Mask,
+        new: Callable[[], Array] | None = None,
+    ) -> None:
+        """Tell whoever watches memory of an access of `total` bytes a lane, before its data is stored."""
+        watch, tracked = self.launch.watch, place.region.tracked
+        if watch is not None and tracked is not None:
+            lanes = place.lanes
+            if lanes is None and mask is not None:
+                lanes = np.flatnonzero(np.broadcast_to(mask, (self.threads,)))
+            watch.access(id(instruction), kind, tracked, place.positions * total, total, lanes, 1, new)
 
     def finish(self, mask: Mask) -> None:
         """These threads have ended."""
@@ -163,30 +159,19 @@ class Batch:
             self.finished = mask.copy() if self.finished is None else self.finished | mask
 
     def barrier(self, instruction: Instruction, mask: Mask) -> None:
-        """All threads of a block that haven't ended must be here, or none."""
-        self.launch.counts.barriers += 1
+        """All threads of a block that haven't ended must be here, or none: CheckFailed otherwise."""
         if self.launch.watch is not None:
-            self.launch.watch.barrier(mask, of_warp=False)
-        if mask is None:
-            return
-        waiting = ~mask if self.finished is None else ~mask & ~self.finished
-        shape = (self.count, self.per_block)
-        here, away = mask.reshape(shape).sum(axis=1), waiting.reshape(shape).sum(axis=1)
-        torn = np.flatnonzero((here > 0) & (away > 0))
-        if torn.size:
-            block = int(torn[0])
-            lane = block * self.per_block + int(np.flatnonzero(waiting.reshape(shape)[block])[0])
-            self.fail(
-                instruction,
-                f"{int(here[block])} threads of a block wait here, {int(away[block])} are elsewhere; one of these is",
-                lane,
-                "a barrier in a branch hangs unless all threads of the block take the branch",
+            self.launch.watch.barrier(mask)
+        torn = None if mask is None else torn_block(mask, self.finished, self.count, self.per_block)
+        if torn is not None:
+            _, here, away, lane = torn
+            cause = f"{here} threads of a block wait here, {away} are elsewhere; one of these is"
+            fail(
+                self._finding("barrier-divergence", instruction, cause, lane, away),
+                cause=self._where(instruction, cause, lane),
+                span=self._span(instruction),
+                help="a barrier in a branch hangs unless all threads of the block take the branch",
             )
-
-
-def _place(index: int, dims: tuple[int, int, int]) -> str:
-    x, y, z = index % dims[0], index // dims[0] % dims[1], index // (dims[0] * dims[1])
-    return str(x) if dims[1] == dims[2] == 1 else f"({x}, {y}, {z})"
 
 
 class Frame:
@@ -202,9 +187,9 @@ class Frame:
         self.carry: Array = np.zeros(1, np.bool_)
 
     def undefined(self, slot: int) -> Array:
-        """A register that nothing was written to: zero, and a finding."""
+        """A register that nothing was written to: zero, and noted."""
         register = self.code.function.registers[slot]
-        self.batch.launch.counts.find(f"{register.name} of '{self.code.function.name}' is read before it's written")
+        self.batch.launch.counts.undefined.setdefault(f"{register.name} of '{self.code.function.name}'")
         value = np.zeros(1, UNSIGNED[TYPE_BITS[register.type]])
         self.regs[slot] = value
         return value
@@ -251,6 +236,7 @@ class DecodedBlock:
     approximate: dict[str, str]
     executed: int = 0
     warps: int = 0
+    partial: int = 0
 
 
 @dataclass(slots=True)
@@ -291,7 +277,7 @@ def run(frame: Frame, mask: Mask) -> None:
                     batch.finish(rest)
                 number = target
                 continue
-            batch.launch.counts.divergent_branches += 1
+            batch.launch.counts.divergent_branches += _diverging(batch, parts)
             if block.join not in (join, END):
                 here.append((block.join, join, mask))
             for target, some in reversed(parts):
@@ -318,7 +304,15 @@ def _count(batch: Batch, block: DecodedBlock, mask: Mask) -> None:
         block.warps += batch.warps.rows * batch.count
     else:
         block.executed += int(np.count_nonzero(mask))
-        block.warps += batch.warps.count(mask)
+        some, all_ = batch.warps.count(mask)
+        block.warps += some
+        block.partial += some - all_
+
+
+def _diverging(batch: Batch, parts: list[tuple[int, Mask]]) -> int:
+    """How many warps have threads in more than one part."""
+    rows = [batch.warps.active(mask).any(axis=1) for _, mask in parts]
+    return int((np.add.reduce(rows, axis=0, dtype=np.int64) > 1).sum())
 
 
 def _part(frame: Frame, block: DecodedBlock, leave: Instruction, mask: Mask) -> list[tuple[int, Mask]]:

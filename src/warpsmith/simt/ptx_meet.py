@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from warpsmith.simt.ptx_machine import Frame, Mask, Step
-from warpsmith.simt.ptx_module import Pair, Register, Sink
+from warpsmith.simt.ptx_module import Instruction, Pair, Register, Sink
 from warpsmith.simt.ptx_operands import Context
 from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_values import UNSIGNED, writer
-from warpsmith.simt.ptx_warp import REDUCTIONS, ballot, match_any, shuffle, votes
+from warpsmith.simt.ptx_warp import REDUCTIONS, WARP, ballot, match_any, shuffle, votes
 
 __all__ = ["MEET"]
 
@@ -29,7 +29,7 @@ def _barrier(context: Context) -> Step:
 def _warp_barrier(frame: Frame, mask: Mask) -> None:
     watch = frame.batch.launch.watch
     if watch is not None:
-        watch.barrier(mask, of_warp=True)
+        watch.warp_barrier(mask)
 
 
 def _slots(context: Context) -> tuple[int | None, int | None]:
@@ -39,14 +39,42 @@ def _slots(context: Context) -> tuple[int | None, int | None]:
     return first, second
 
 
-def _check_members(frame: Frame, members: Array, mask: Mask, opcode: str, line: int) -> None:
-    """A thread that runs the instruction must be in its own member mask."""
-    lanes = frame.batch.warps.lane
-    absent = ((members >> lanes) & np.uint32(1)) == 0
+def _check_members(frame: Frame, instruction: Instruction, members: Array, mask: Mask) -> None:
+    """A thread that runs the instruction must be in its own member mask, and all that the mask names must run it."""
+    batch, warps, opcode = frame.batch, frame.batch.warps, instruction.opcode
+    absent = ((members >> warps.lane) & np.uint32(1)) == 0
     if mask is not None:
         absent = absent & mask
     if absent.any():
-        frame.batch.launch.counts.find(f"line {line}: {opcode} is run by a lane that its member mask leaves out")
+        cause = f"{opcode} is run by a lane that its member mask leaves out"
+        batch.find("shuffle-members", instruction, cause, int(absent.argmax()), int(absent.sum()))
+    if mask is None:
+        return
+    active = warps.active(mask)
+    wanted = np.bitwise_or.reduce(np.where(active, warps.spread(members), np.uint32(0)), axis=1, keepdims=True)
+    named = (wanted >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) != 0
+    missing = warps.gather(named & ~active)  # lanes past the end of a small block are no threads
+    if batch.finished is not None:
+        missing = missing & ~batch.finished
+    if missing.any():
+        cause = f"{opcode} waits for a lane that doesn't run it"
+        batch.find("shuffle-divergence", instruction, cause, int(missing.argmax()), int(missing.sum()))
+
+
+def _meeting(context: Context, step: Step, position: int) -> Step:
+    """A step that meets the lanes of the member mask in an operand; one without a mask meets none."""
+    instruction = context.instruction
+    members = context.value(context.operands[position], "b32") if len(context.operands) > position else None
+
+    def meeting(frame: Frame, mask: Mask) -> None:
+        if members is not None:
+            _check_members(frame, instruction, members(frame), mask)
+        watch = frame.batch.launch.watch
+        if watch is not None:
+            watch.shuffle(mask, frame.batch.threads)
+        step(frame, mask)
+
+    return meeting
 
 
 def _shuffle(context: Context) -> Step:
@@ -55,24 +83,20 @@ def _shuffle(context: Context) -> Step:
     if not mode or form.type != "b32":
         context.unknown()
     value, amount, clamp = (context.value(o, "b32") for o in operands[1:4])
-    members = context.value(operands[4], "b32") if len(operands) > 4 else None
     target, predicate = _slots(context)
 
     def step(frame: Frame, mask: Mask) -> None:
-        if members is not None:
-            _check_members(frame, members(frame), mask, instruction.opcode, instruction.text_line)
         moved, valid, missing = shuffle(frame.batch.warps, mode, value(frame), amount(frame), clamp(frame), mask)
         lost = missing & valid if mask is None else missing & valid & mask
         if lost.any():
-            where = f"line {instruction.text_line}: {instruction.opcode}"
-            who = frame.batch.who(int(np.flatnonzero(lost)[0]))
-            frame.batch.launch.counts.find(f"{where} takes a value from a lane that doesn't run it ({who})")
+            cause = f"{instruction.opcode} takes a value from a lane that doesn't run it"
+            frame.batch.find("shuffle-divergence", instruction, cause, int(lost.argmax()), int(lost.sum()))
         if target is not None:
             frame.write(target, moved, mask)
         if predicate is not None:
             frame.write(predicate, valid, mask)
 
-    return step
+    return _meeting(context, step, 4)
 
 
 def _vote(context: Context) -> Step:
@@ -90,7 +114,7 @@ def _vote(context: Context) -> Step:
         )
         frame.write(target.slot, found, mask)
 
-    return step
+    return _meeting(context, step, 2)
 
 
 def _active_mask(context: Context) -> Step:
@@ -117,7 +141,7 @@ def _match(context: Context) -> Step:
         if target is not None:
             frame.write(target, same, mask)
 
-    return step
+    return _meeting(context, step, 2)
 
 
 def _reduce(context: Context) -> Step:
@@ -127,7 +151,11 @@ def _reduce(context: Context) -> Step:
         context.unknown()
     value, target = context.value(operands[1], form.type), context.register(operands[0])
     write, function = writer(form.type), REDUCTIONS[name]
-    return lambda frame, mask: frame.write(target.slot, write(function(frame.batch.warps, value(frame), mask)), mask)
+
+    def step(frame: Frame, mask: Mask) -> None:
+        frame.write(target.slot, write(function(frame.batch.warps, value(frame), mask)), mask)
+
+    return _meeting(context, step, 2)
 
 
 def _elect(context: Context) -> Step:

@@ -16,6 +16,7 @@ import numpy as np
 
 from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_values import UNSIGNED
+from warpsmith.simt.tracked import Tracked
 
 __all__ = ["LOCAL_WINDOW", "SHARED_WINDOW", "Memory", "MemoryFault", "Place", "Region", "padded"]
 
@@ -31,12 +32,17 @@ _WIDE: dict[int, np.dtype[Any]] = {
 
 
 class MemoryFault(Exception):
-    """An access that no hardware would do: what is wrong, by which lane, where.  The machine adds the instruction."""
+    """An access that no hardware would do: what is wrong (a code of `results.CODES`, and in words), by which lane, and
+    where, if in a buffer.  The machine adds the instruction.
+    """
 
-    def __init__(self, cause: str, lane: int) -> None:
+    def __init__(self, code: str, cause: str, lane: int, region: Region | None = None, byte: int | None = None) -> None:
         super().__init__(cause)
+        self.code = code
         self.cause = cause
         self.lane = lane
+        self.region = region
+        self.byte = byte
 
 
 def padded(size: int) -> int:
@@ -47,7 +53,7 @@ def padded(size: int) -> int:
 @dataclass(eq=False, slots=True)
 class Region:
     """A range of addresses.  `size` bytes are in bounds of `data`; `copy` is the distance between a block's (or
-    thread's) copy and the next, 0 for global memory.  `written` marks the bytes that hold something.
+    thread's) copy and the next, 0 for global memory.  `tracked` is what a watch knows of it.
     """
 
     name: str
@@ -55,7 +61,7 @@ class Region:
     data: Array
     size: int
     copy: int = 0
-    written: Array | None = None
+    tracked: Tracked | None = None
     views: dict[int, Array] = field(default_factory=dict[int, Array])
 
     def view(self, width: int) -> Array:
@@ -90,26 +96,24 @@ class Memory:
         self.block_of: Array = np.zeros(1, np.int64)
         self.threads = 1
 
-    def add(self, name: str, data: Array, track: bool = False) -> Region:
-        """Give bytes an address.  `track` remembers which have been written."""
+    def add(self, name: str, data: Array) -> Region:
+        """Give bytes an address."""
         base = ((len(self.regions) + 1) << _REGION_BITS) + (1 << (_REGION_BITS - 1))  # room before as well as after
-        written = np.zeros(data.size, np.bool_) if track else None
-        region = Region(name, base, data, data.size, written=written)
+        region = Region(name, base, data, data.size)
         self.regions.append(region)
         return region
 
-    def begin_batch(self, blocks: int, per_block: int, shared: int, local: int, track: bool) -> None:
+    def begin_batch(self, blocks: int, per_block: int, shared: int, local: int) -> None:
         """Fresh shared and local memory, filled with 0xFF: a NaN to whoever reads what wasn't written."""
         self.threads = blocks * per_block
         self.block_of = np.repeat(np.arange(blocks, dtype=np.int64), per_block)
-        self.shared = self._copies("shared memory", shared, blocks, track)
-        self.local = self._copies("local memory", local, self.threads, track)
+        self.shared = self._copies("shared memory", shared, blocks)
+        self.local = self._copies("local memory", local, self.threads)
 
     @staticmethod
-    def _copies(name: str, size: int, count: int, track: bool) -> Region:
+    def _copies(name: str, size: int, count: int) -> Region:
         step = padded(size)
-        written = np.zeros(step * count, np.bool_) if track else None
-        return Region(name, 0, np.full(step * count, 0xFF, np.uint8), size, step, written)
+        return Region(name, 0, np.full(step * count, 0xFF, np.uint8), size, step)
 
     # -- finding places
     def places(self, space: str, address: Array, width: int, mask: Array | None) -> list[Place]:
@@ -140,7 +144,11 @@ class Memory:
             if every & (width - 1):
                 bad = int(np.flatnonzero(address & np.uint64(width - 1))[0])
                 raise MemoryFault(
-                    f"{width} bytes at {self.describe(int(address[bad]))}, aren't aligned to {width}", _lane(lanes, bad)
+                    "misaligned",
+                    f"{width} bytes at {self.describe(int(address[bad]))}, aren't aligned to {width}",
+                    _lane(lanes, bad),
+                    region,
+                    int(address[bad]) - region.base,
                 )
         offset = address - np.uint64(region.base)
         return (offset >> np.uint64(width.bit_length() - 1)).view(np.int64)
@@ -158,13 +166,20 @@ class Memory:
         if beyond.any():
             bad = int(np.flatnonzero(beyond)[0])
             raise MemoryFault(
-                f"{width} bytes at byte {int(offset[bad])} of {region.name}, which has {region.size}", _lane(lanes, bad)
+                "out-of-bounds",
+                f"{width} bytes at byte {int(offset[bad])} of {region.name}, which has {region.size}",
+                _lane(lanes, bad),
+                region,
+                int(offset[bad]),
             )
         if width > 1 and int(np.bitwise_or.reduce(offset)) & (width - 1):
             bad = int(np.flatnonzero(offset & np.uint64(width - 1))[0])
             raise MemoryFault(
+                "misaligned",
                 f"{width} bytes at byte {int(offset[bad])} of {region.name}, aren't aligned to {width}",
                 _lane(lanes, bad),
+                region,
+                int(offset[bad]),
             )
         owner = self.block_of if region is self.shared else np.arange(self.threads, dtype=np.int64)
         if lanes is not None:
@@ -190,11 +205,13 @@ class Memory:
                 found.append(self._own(region, part, window, width, group, mask))
                 continue
             if region is None:
-                raise MemoryFault(f"address {int(part[0]):#x} is in no buffer", int(group[0]))
+                raise MemoryFault("out-of-bounds", f"address {int(part[0]):#x} is in no buffer", int(group[0]))
             outside = (part < np.uint64(region.base)) | (part + np.uint64(width) > np.uint64(region.base + region.size))
             if outside.any():
                 bad = int(np.flatnonzero(outside)[0])
-                raise MemoryFault(f"{width} bytes at {self.describe(int(part[bad]))}", int(group[bad]))
+                byte = int(part[bad]) - region.base
+                cause = f"{width} bytes at {self.describe(int(part[bad]))}"
+                raise MemoryFault("out-of-bounds", cause, int(group[bad]), region, byte)
             found.append(Place(region, self._positions(region, part, width, group), group))
         return found
 
@@ -209,7 +226,6 @@ class Memory:
     def load(self, place: Place, width: int, count: int) -> list[Array]:
         """`count` items of `width` bytes for each position; `place` was found with width * count."""
         total = width * count
-        self._check_written(place, total)
         view = place.region.view(total)
         if count == 1:
             return [view.take(place.positions)]
@@ -222,9 +238,9 @@ class Memory:
         total = width * count
         view = place.region.view(total)
         if not view.flags.writeable:
-            raise MemoryFault(f"{place.region.name} is read-only", _lane(place.lanes, 0))
-        if place.region.written is not None:
-            self.touch(place, total)
+            raise MemoryFault(
+                "read-only-write", f"{place.region.name} is read-only", _lane(place.lanes, 0), place.region
+            )
         if count == 1:
             view[place.positions] = values[0]
             return
@@ -232,28 +248,6 @@ class Memory:
         for i, value in enumerate(values):
             rows[:, i] = value
         view[place.positions] = rows.view(view.dtype).reshape((-1, *view.shape[1:]))
-
-    def touch(self, place: Place, total: int) -> None:
-        """Note that these bytes hold something now."""
-        assert place.region.written is not None
-        place.region.written[_bytes(place, total)] = True
-
-    def _check_written(self, place: Place, total: int) -> None:
-        if place.region.written is None:
-            return
-        marks = np.logical_and.reduce(place.region.written[_bytes(place, total)], axis=1)
-        if not marks.all():
-            bad = int(np.flatnonzero(~marks)[0])
-            where = int(place.positions[bad]) * total % (place.region.copy or 1 << _REGION_BITS)
-            raise MemoryFault(
-                f"byte {where} of {place.region.name} is read before anything was written there",
-                _lane(place.lanes, bad),
-            )
-
-
-def _bytes(place: Place, total: int) -> Array:
-    """Indices of the bytes at each position, a row a position."""
-    return place.positions[:, None] * total + np.arange(total)
 
 
 def _lane(lanes: Array | None, index: int) -> int:

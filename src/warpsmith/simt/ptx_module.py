@@ -6,9 +6,11 @@ instructions.  Nothing here knows what an instruction does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.errors import Span
+from warpsmith.simt.results import Site
 
 __all__ = [
     "TYPE_BITS",
@@ -174,7 +176,9 @@ class Function:
 
 @dataclass(slots=True)
 class PtxModule:
-    """A PTX file.  `lines` is its text, for messages; `files` the `.file` table."""
+    """A PTX file.  `lines` is its text, for messages; `files` the `.file` table; `origins` the HLO instructions of each
+    line that a `.loc` may name.
+    """
 
     file: str
     lines: list[str]
@@ -183,6 +187,20 @@ class PtxModule:
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     variables: list[Variable] = field(default_factory=list[Variable])
     files: dict[int, str] = field(default_factory=dict[int, str])
+    origins: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+
+    def site(self, instruction: Instruction) -> Site:
+        """An instruction's place, for findings and counters."""
+        number, line = instruction.source[:2] if instruction.source is not None else (0, 0)
+        text = self.lines[instruction.text_line - 1] if 0 < instruction.text_line <= len(self.lines) else ""
+        return Site(
+            instruction.opcode,
+            " ".join(text.split("//")[0].split()),
+            instruction.text_line,
+            self.origins.get(line, ()),
+            self.files.get(number, "") if line else "",
+            line,
+        )
 
     def span(self, line: int) -> Span:
         """The whole instruction on a line, as an error shows it."""

@@ -12,10 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from warpsmith.simt.ptx_round import Array
+from warpsmith.simt.traffic import WARP
 
-__all__ = ["REDUCTIONS", "Warps", "ballot", "match_any", "shuffle", "votes"]
-
-WARP = 32
+__all__ = ["REDUCTIONS", "WARP", "Warps", "ballot", "match_any", "shuffle", "votes"]
 
 
 class Warps:
@@ -60,16 +59,21 @@ class Warps:
         everyone = np.ones(1, np.bool_) if mask is None else mask
         return self.spread(everyone, False)
 
-    def count(self, mask: Array) -> int:
-        """How many warps have an active thread."""
-        words = np.ascontiguousarray(self.active(mask)).view(np.uint64)
-        return int(np.count_nonzero(words[:, 0] | words[:, 1] | words[:, 2] | words[:, 3]))
+    @cached_property
+    def whole(self) -> Array:
+        """How many threads each warp has."""
+        return np.count_nonzero(self.active(None), axis=1)
+
+    def count(self, mask: Array) -> tuple[int, int]:
+        """How many warps have an active thread, and how many have no other."""
+        here = np.count_nonzero(self.active(mask), axis=1)
+        return int(np.count_nonzero(here)), int(np.count_nonzero(here == self.whole))
 
 
 def shuffle(
     warps: Warps, mode: str, value: Array, operand: Array, clamp: Array, mask: Array | None
 ) -> tuple[Array, Array, Array]:
-    """shfl.sync: each thread's value from another lane; whether that lane was in range; whether it was inactive."""
+    """shfl.sync: each thread's value from another lane; whether that lane was in range; whether it is inactive."""
     lane = warps.lane
     amount, bound = operand & np.uint32(31), clamp & np.uint32(31)
     segment = (clamp >> np.uint32(8)) & np.uint32(31)
@@ -90,7 +94,7 @@ def shuffle(
     source = np.where(valid, source, signed)
     slot = warps.slot - signed + source
     flat = warps.spread(value).reshape(-1)
-    missing = ~warps.active(mask).reshape(-1)[slot]
+    missing = (warps.active(None) & ~warps.active(mask)).reshape(-1)[slot]
     return flat[slot], valid, missing
 
 

@@ -10,6 +10,7 @@ from warpsmith.ir.core import Operation
 from warpsmith.ir.dialects import gpu
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.memory import Array, Datum
+from warpsmith.simt.observe import barrier, shuffle
 
 __all__ = ["WARPS", "exchange", "thread_ids"]
 
@@ -46,17 +47,21 @@ def _apply_indexing(_: Interpreter, frame: Frame, op: Operation) -> None:
         frame[result] = np.atleast_1d(np.asarray(value, np.int64))
 
 
-def _forward(_: Interpreter, frame: Frame, op: Operation) -> None:
-    """A barrier: in lockstep all threads are there already."""
+def _forward(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    """A barrier, which hands on its operands."""
+    barrier(interpreter, frame, op)
     for operand, result in zip(op.operands, op.results, strict=False):
         frame[result] = frame[operand]
 
 
-def exchange(interpreter: Interpreter, frame: Frame, value: Array, offset: Array, kind: str) -> tuple[Array, Array]:
+def exchange(
+    interpreter: Interpreter, frame: Frame, op: Operation, value: Array, offset: Array, kind: str
+) -> tuple[Array, Array]:
     """Each thread's value from the lane that `offset` names, and whether there is one; else its own.
 
     `kind` is `xor` (lane ^ offset), `up` (lane - offset), `down` (lane + offset) or `idx` (lane number offset).
     """
+    shuffle(interpreter, frame, op)
     threads, size = frame.threads, interpreter.machine.warp_size
     lane = _lanes(interpreter, frame)
     others = {"xor": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": 0 * lane + offset}
@@ -76,7 +81,7 @@ def _shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     if not kind:
         raise SimulationError(f"{op.name} of mode '{text}'")
     value, offset = (frame.array(v) for v in op.operands[:2])
-    frame.bind(op.results, exchange(interpreter, frame, value, offset.astype(np.int64), kind))
+    frame.bind(op.results, exchange(interpreter, frame, op, value, offset.astype(np.int64), kind))
 
 
 def _shuffle_reduce(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
@@ -86,7 +91,7 @@ def _shuffle_reduce(interpreter: Interpreter, frame: Frame, op: Operation) -> No
     distance = op.int_attr("max_distance")
     while distance > 0:
         others: list[Datum] = [
-            exchange(interpreter, frame, v, np.array([distance]), "down")[0]
+            exchange(interpreter, frame, op, v, np.array([distance]), "down")[0]
             for v in values
             if isinstance(v, np.ndarray)
         ]

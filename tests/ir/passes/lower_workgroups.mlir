@@ -26,3 +26,17 @@ func.func @main(%in: memref<64xf32>, %out: memref<64xf32> {llvm.noalias}) attrib
 func.func private @helper(%i: index) -> index {
   return %i : index
 }
+
+// -----
+
+// Memory of the work groups' own is allocated once.
+// CHECK-LABEL: func.func @own
+// CHECK: memref.alloca
+// CHECK: scf.for
+func.func @own(%out: memref<64xf32>) attributes {xla.entry, warpsmith.target = "cpu"} {
+  %t = memref.alloca() : memref<16xf32>
+  %w = xla_gpu.workgroup_id x {xla.range = [0 : index, 3 : index]}
+  %x = memref.load %t[%w] : memref<16xf32>
+  memref.store %x, %out[%w] : memref<64xf32>
+  return
+}

@@ -260,3 +260,63 @@ func.func @guarded_division(%a: memref<61xi32>, %b: memref<61xi32>, %out: memref
   }
   return
 }
+
+// -----
+
+// A loop over a vector's elements is the vector's own op; the lanes that a condition leaves out keep what they had.
+// CHECK-LABEL: func.func @elements
+// CHECK: [[X:%\w+]] = vector.load %in[%c0] : memref<16xf32>, vector<16xf32>
+// CHECK: [[S:%\w+]] = arith.addf %start, [[X]] : vector<16xf32>
+// CHECK: [[Y:%\w+]] = vector.maskedload %in[%c0]
+// CHECK: [[T:%\w+]] = arith.addf [[S]], [[Y]] : vector<16xf32>
+// CHECK: [[R:%\w+]] = arith.select {{%\w+}}, [[T]], [[S]] : vector<16xi1>, vector<16xf32>
+// CHECK: return [[R]]
+func.func @elements(%in: memref<16xf32>, %start: vector<16xf32>) -> vector<16xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %c16 = arith.constant 16 : index
+  %sum = scf.for %l = %c0 to %c16 step %c1 iter_args(%acc = %start) -> (vector<16xf32>) {
+    %a = vector.extract %acc[%l] : f32 from vector<16xf32>
+    %x = memref.load %in[%l] : memref<16xf32>
+    %b = arith.addf %a, %x : f32
+    %v = vector.insert %b, %acc [%l] : f32 into vector<16xf32>
+    scf.yield %v : vector<16xf32>
+  }
+  %most = scf.for %l = %c0 to %c16 step %c1 iter_args(%acc = %sum) -> (vector<16xf32>) {
+    %inside = arith.cmpi slt, %l, %c9 : index
+    %next = scf.if %inside -> (vector<16xf32>) {
+      %a = vector.extract %acc[%l] : f32 from vector<16xf32>
+      %x = memref.load %in[%l] : memref<16xf32>
+      %b = arith.addf %a, %x : f32
+      %v = vector.insert %b, %acc [%l] : f32 into vector<16xf32>
+      scf.yield %v : vector<16xf32>
+    } else {
+      scf.yield %acc : vector<16xf32>
+    }
+    scf.yield %next : vector<16xf32>
+  }
+  return %most : vector<16xf32>
+}
+
+// -----
+
+// An element that another one's value goes into: one after the other.
+// CHECK-LABEL: func.func @chain
+// CHECK: scf.for
+// CHECK: vector.insert
+func.func @chain(%start: vector<16xf32>) -> vector<16xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c15 = arith.constant 15 : index
+  %c16 = arith.constant 16 : index
+  %sum = scf.for %l = %c0 to %c16 step %c1 iter_args(%acc = %start) -> (vector<16xf32>) {
+    %a = vector.extract %acc[%l] : f32 from vector<16xf32>
+    %before = arith.subi %c15, %l : index
+    %x = vector.extract %acc[%before] : f32 from vector<16xf32>
+    %b = arith.addf %a, %x : f32
+    %v = vector.insert %b, %acc [%l] : f32 into vector<16xf32>
+    scf.yield %v : vector<16xf32>
+  }
+  return %sum : vector<16xf32>
+}

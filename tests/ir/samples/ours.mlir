@@ -69,6 +69,10 @@ func.func @xla_gpu_predicated_extract(%i: index, %j: index, %c: i1, %x: f32, %k:
   return
 }
 
+func.func @xla_cpu_prefetch(%m: memref<256xf32>, %i: index) {
+  xla_cpu.prefetch %m[%i] {elem_type = f32} : memref<256xf32>
+  return
+}
 func.func @xla_cpu_lookup(%m: memref<256xf32>, %b: i8, %v: vector<16xi8>) {
   %0 = xla_cpu.lookup %m[%b] : memref<256xf32>, i8 -> f32
   %1 = xla_cpu.lookup %m[%v] : memref<256xf32>, vector<16xi8> -> vector<16xf32>

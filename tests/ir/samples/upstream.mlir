@@ -386,6 +386,10 @@ func.func @llvm_load(%x: f32, %y: f32, %z: f32, %v: vector<4xf32>, %w: vector<4x
   return
 }
 
+func.func @llvm_prefetch(%p: !llvm.ptr) {
+  "llvm.intr.prefetch"(%p) <{rw = 0 : i32, hint = 2 : i32, cache = 1 : i32}> : (!llvm.ptr) -> ()
+  return
+}
 func.func @llvm_store(%x: f32, %y: f32, %z: f32, %v: vector<4xf32>, %w: vector<4xf32>, %i: i32, %j: i32, %l: i64, %c: i1, %p: !llvm.ptr, %q: !llvm.ptr<3>, %vi: vector<4xi32>, %vl: vector<4xi64>, %mask: vector<4xi1>, %ptrs: vector<4x!llvm.ptr>) {
   llvm.store %x, %p {alignment = 4 : i64} : f32, !llvm.ptr
   return

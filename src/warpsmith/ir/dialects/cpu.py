@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Effect, OpRow, Value
 from warpsmith.ir.types import element_type, with_element
@@ -15,7 +16,21 @@ ROWS = [
         syntax="lookup",
         result_hint="looked_up",
     ),
+    # A hint that the line of base[index] is wanted soon, nearer than the last cache; it may lie outside.
+    OpRow(
+        "xla_cpu.prefetch",
+        ("base", "index"),
+        (),
+        attributes=("elem_type",),
+        effects=((Effect.WRITE, "base"),),
+        syntax="prefetch",
+    ),
 ]
+
+
+def prefetch(b: Builder, base: Value, index: Value) -> None:
+    """Ask for the line of `base[index]`."""
+    b.create("xla_cpu.prefetch", (base, index), (), {"elem_type": at.type_attr(element_type(base.type))})
 
 
 def lookup(b: Builder, table: Value, value: Value) -> Value:

@@ -114,6 +114,13 @@ ROWS = [
         syntax="llvm_store",
     ),
     OpRow(
+        "llvm.intr.prefetch",
+        ("addr",),
+        (),
+        attributes=("rw", "hint", "cache"),
+        effects=((Effect.WRITE, "addr"),),
+    ),
+    OpRow(
         "llvm.atomicrmw",
         ("ptr", "val"),
         ("res",),

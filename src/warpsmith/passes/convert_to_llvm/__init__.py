@@ -40,6 +40,9 @@ def run(module: Operation) -> None:
 
 
 def _convert(low: Lowering, op: Operation) -> None:
+    if op.name == "memref.alloca":
+        memory.alloca(low, op)
+        return
     for result in op.results:
         result.type = low.type(result.type)
     handler = _HANDLERS.get(op.name)
@@ -56,6 +59,8 @@ def _convert(low: Lowering, op: Operation) -> None:
         )
     op.row = REGISTRY[name]
     op.attributes.pop("xla.range", None)
-    op.attributes.pop("fastmath", None)
+    flags = op.attributes.pop("fastmath", None)
+    if flags is not None and name == "llvm.fdiv":  # a reciprocal that may be approximate (expand-approximate)
+        op.attributes["warpsmith.flags"] = flags
     if name in ("llvm.intr.ctlz", "llvm.intr.cttz"):
         op.attributes["is_zero_poison"] = at.boolean(False)

@@ -7,10 +7,23 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.format_kinds import ATOMIC_KINDS, LLVM_ATOMICS, LLVM_ORDERINGS
-from warpsmith.ir.types import I1, I32, I64, Type, VectorType, bit_width, integer, llvm_struct, pointer, with_element
+from warpsmith.ir.types import (
+    I1,
+    I32,
+    I64,
+    MemRefType,
+    Type,
+    VectorType,
+    bit_width,
+    integer,
+    llvm_struct,
+    pointer,
+    with_element,
+)
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 
 DYNAMIC_GEP = -(1 << 31)  # stands for "see the operand" in rawConstantIndices
+SECOND_CACHE = 2  # a prefetch's hint: not the first
 GEP_INBOUNDS = 3  # the bits of noWrapFlags that MLIR prints as `inbounds`
 _ATOMICS = dict(
     zip(
@@ -155,6 +168,35 @@ def _narrowed(b: Builder, value: Value, type: Type) -> Value:
     return value if value.type is type else b.op1("llvm.trunc", (value,), type)
 
 
+def alloca(low: Lowering, op: Operation) -> None:
+    """A buffer on the stack; asked for before its type becomes a pointer, which no longer says how long it is."""
+    b = Builder.before(op)
+    type = op.result.type
+    assert isinstance(type, MemRefType)
+    count = b.op1("llvm.mlir.constant", (), I64, {"value": at.integer_attr(type.elements, I64)})
+    attributes = {
+        "elem_type": at.type_attr(low.storage(type.element)),
+        "alignment": op.attributes["alignment"],
+    }
+    op.replace_by((b.op1("llvm.alloca", (count,), pointer(), attributes, op.result.name),))
+
+
+def prefetch(low: Lowering, op: Operation) -> None:
+    """Into the second cache: the first has no room for lines of rows that lie a power of two apart."""
+    base, index = op.operands
+    b = Builder.before(op)
+    element = op.attributes["elem_type"]
+    assert isinstance(element, at.TypeAttr)
+    where_ = address(b, base, index, low.storage(element.type), masked=True)
+    attributes: dict[str, at.Attribute] = {
+        "rw": at.integer_attr(0, I32),
+        "hint": at.integer_attr(SECOND_CACHE, I32),
+        "cache": at.integer_attr(1, I32),
+    }
+    b.create("llvm.intr.prefetch", (where_,), (), attributes)
+    op.erase()
+
+
 TABLE: dict[str, Handler] = {
     "memref.load": load,
     "memref.store": store,
@@ -165,4 +207,5 @@ TABLE: dict[str, Handler] = {
     "vector.maskedload": masked_load,
     "vector.maskedstore": masked_store,
     "vector.gather": gather,
+    "xla_cpu.prefetch": prefetch,
 }

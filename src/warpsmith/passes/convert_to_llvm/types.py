@@ -27,6 +27,8 @@ from warpsmith.ir.types import (
     with_element,
 )
 
+PRIVATE = 5  # the address space of a thread's own memory
+
 # No bf16 arithmetic is left on a CPU, and where the processor has none LLVM goes through f32 even to select or to move.
 _NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
 
@@ -49,7 +51,7 @@ class Lowering:
     def _convert(self, old: Type) -> Type:
         match old:
             case MemRefType():
-                return pointer(old.space)
+                return pointer(0 if old.space == PRIVATE else old.space)  # LLVM allocates in the generic space
             case FloatType() if old.text not in _NATIVE_FLOATS or (self.on_cpu and old is BF16):
                 return integer(old.width)
             case ComplexType():

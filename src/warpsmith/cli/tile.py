@@ -1,0 +1,130 @@
+"""Read a tile kernel, print a stage of it, or run it.
+
+warpsmith tile FILE.py[:NAME] --stage tirx|dispatched|lowered|cuda|ptx|cubin
+warpsmith tile FILE.py[:NAME] --run --platform sim
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from warpsmith.cli.files import write_bytes, write_text
+from warpsmith.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    from warpsmith.compiler.tile_programs import TileRun
+    from warpsmith.tile.program import Kernel
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.py[:NAME]", help="a Python file with kernels; NAME picks one")
+    parser.add_argument("--stage", help="tirx, dispatched, lowered, cuda, ptx, or cubin (default: dispatched)")
+    parser.add_argument("--target", default="sm_90", help="sm_80, sm_90, sm_100, or a GPU's name (default: sm_90)")
+    parser.add_argument("--run", action="store_true", help="run it, and compare with the meaning of its primitives")
+    parser.add_argument("--platform", default="sim", help="sim (default), cpu, or cuda")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant of a @T.jit kernel"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default: 0)")
+    parser.add_argument("--input", metavar="FILE.npz", help="arrays by parameter")
+    parser.add_argument("--output", metavar="FILE.npz", help="write the buffers that the kernel writes")
+    parser.add_argument("--svg", metavar="OUT", help="a picture of who owns which element, for each buffer")
+    parser.add_argument("--explain", action="store_true", help="which variant each primitive got, and why")
+    parser.add_argument("--generic", action="store_true", help="IR in MLIR's generic form")
+    parser.add_argument("-o", dest="out", metavar="OUT", help="write here instead of standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from warpsmith.compiler.tile_files import load_kernel
+
+    kernel = load_kernel(arguments.file, _constants(arguments.set))
+    if arguments.svg:
+        from warpsmith.tile.picture import kernel_svg
+
+        write_text(arguments.svg, kernel_svg(kernel))
+        if arguments.stage is None and not arguments.run and not arguments.explain:
+            return 0
+    if arguments.explain:
+        write_text(arguments.out, _explanation(kernel, arguments.target))
+        return 0
+    if arguments.run:
+        return _run(kernel, arguments)
+    from warpsmith.compiler.tile_programs import tile_bytes, tile_text
+
+    stage = arguments.stage or "dispatched"
+    if stage == "cubin" and arguments.out is not None:
+        write_bytes(arguments.out, tile_bytes(kernel, arguments.target))
+        return 0
+    write_text(arguments.out, tile_text(kernel, stage, arguments.target, generic=arguments.generic))
+    return 0
+
+
+def _constants(given: list[str]) -> dict[str, Any]:
+    import ast
+
+    found: dict[str, Any] = {}
+    for each in given:
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise UsageError(f"'{each}' gives no constant", help="--set NAME=VALUE")
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            found[name] = text
+    return found
+
+
+def _explanation(kernel: Kernel, target: str) -> str:
+    from warpsmith.compiler.tile_programs import explain_tile
+
+    lines = [f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}"]
+    for choice in explain_tile(kernel, target):
+        lines.append(f"{choice.location.file}:{choice.location.line}: {choice.call}")
+        lines.append(f"  {choice.variant}: {choice.partition}")
+        lines += [f"  not {name}: {reason}" for name, reason in choice.rejected]
+    return "\n".join(lines)
+
+
+def _run(kernel: Kernel, arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from warpsmith.compiler.tile_programs import run_tile
+
+    given = None
+    if arguments.input:
+        given = _arrays(arguments.input)
+    result = run_tile(kernel, given, target=arguments.target, platform=arguments.platform, seed=arguments.seed)
+    if arguments.output:
+        arrays: dict[str, Any] = {name: np.asarray(array) for name, array in result.outputs.items()}
+        np.savez(arguments.output, **arrays)
+    sys.stdout.write(_report(kernel, result))
+    return 0 if result.ok else 1
+
+
+def _arrays(path: str) -> dict[str, Any]:
+    import numpy as np
+
+    try:
+        with np.load(path) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError) as error:
+        raise FileError(f"can't read arrays from {path}: {error}") from error
+
+
+def _report(kernel: Kernel, result: TileRun) -> str:
+    lines = [f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}, platform sim"]
+    for name, array in result.outputs.items():
+        verdict = result.mismatches.get(name, "as its primitives mean")
+        lines.append(f"  {name} {array.dtype}{list(array.shape)}: {verdict}")
+    if result.counters is not None:
+        counted = result.counters
+        lines.append(
+            f"  {counted.warp_instructions} warp instructions, {counted.conflicts} bank conflicts, "
+            f"{counted.sectors} sectors of global memory ({counted.ideal_sectors} at least), "
+            f"{counted.barriers} barrier waits"
+        )
+    lines += [f"{finding}" for finding in result.findings]
+    lines.append("no findings" if not result.findings else f"{len(result.findings)} finding(s)")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,155 @@
+"""Where the elements of a region are, for every group of threads that calls a primitive: by enumeration.
+
+In: a region, the threads that are active.  Out: numbers of elements in the buffer's data, [groups, copies, elements].
+Each element's place is computed by the layout's own rule (tile.md 3.2): its flat number, split over the factors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from warpsmith.errors import SimulationError
+from warpsmith.ir.core import Operation, Value
+from warpsmith.simt.checks import fail
+from warpsmith.simt.interpreter import Frame, Interpreter
+from warpsmith.simt.results import Finding
+from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of, plain, region_of
+from warpsmith.tile.layout import ComposeLayout, Iter
+
+__all__ = ["Places"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_THREADS = {"laneid": 1, "warpid": 32, "wgid": 128, "wid_in_wg": 32, "tid_in_wg": 1, "tx": 1}
+"""How many threads a step along a thread axis is."""
+
+
+class Places:
+    """Finds elements for the frame's active threads."""
+
+    def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
+        self.machine = interpreter.machine
+        self.frame = frame
+
+    def groups(self, op: Operation) -> Array:
+        """The first thread of each group that calls `op`.  SimulationError when a group calls it in part."""
+        per_block, threads = self.machine.threads_per_block, self.frame.threads
+        size = {"thread": 1, "warp": 32, "warpgroup": 128, "cta": per_block}.get(op.str_attr("scope"), 0)
+        if size == 0 or per_block % size:
+            raise SimulationError(f"{op.name} at {op.str_attr('scope')} scope in a block of {per_block} threads")
+        mask = self.frame.mask
+        active = np.ones(threads, np.bool_) if mask is None else np.broadcast_to(mask, (threads,))
+        counts = active.reshape(-1, size).sum(axis=1)
+        torn = np.flatnonzero((counts != 0) & (counts != size))
+        if torn.size:
+            raise SimulationError(
+                f"{op.name} takes all {size} threads of a {op.str_attr('scope')}; {int(counts[torn[0]])} of group "
+                f"{int(torn[0])} call it (line {op.location.line})"
+            )
+        return np.flatnonzero(counts) * size
+
+    def of_region(self, value: Value, groups: Array) -> Array:
+        """Places of a region's elements, [groups, copies, elements]: copies are where replicas are."""
+        region = region_of(value)
+        mins = [self._uniform(each, groups) for each in region.mins]
+        grid = np.meshgrid(*(np.arange(extent) for extent in region.extents), indexing="ij")
+        coordinates = [axis.reshape(-1)[None] + low[:, None] for axis, low in zip(grid, mins, strict=True)]
+        self._check(region, coordinates)
+        return self._places(region.buffer, coordinates, groups)
+
+    def _uniform(self, value: Value, groups: Array) -> Array:
+        array = self.frame.array(value)
+        return array[groups] if array.shape[0] > 1 else np.broadcast_to(array, groups.shape)
+
+    @staticmethod
+    def _check(region: RegionInfo, coordinates: Sequence[Array]) -> None:
+        for d, (coordinate, size) in enumerate(zip(coordinates, region.buffer.shape, strict=True)):
+            if size >= 0 and ((coordinate < 0) | (coordinate >= size)).any():
+                _outside(f"{region} reaches {int(coordinate.max())} in dim {d}, which has {size} elements")
+
+    def of_element(self, op: Operation, buffer: Value, indices: Sequence[Value]) -> Array:
+        """Where each thread's own element is."""
+        threads = self.frame.threads
+        coordinates = [np.broadcast_to(self.frame.array(v), (threads,))[:, None] for v in indices]
+        info = buffer_of(buffer)
+        if self.frame.mask is not None:
+            off = ~np.broadcast_to(self.frame.mask, (threads,))[:, None]
+            coordinates = [np.where(off, 0, c) for c in coordinates]
+        for d, (coordinate, size) in enumerate(zip(coordinates, info.shape, strict=True)):
+            if size >= 0 and ((coordinate < 0) | (coordinate >= size)).any():
+                worst = int(coordinate.max() if coordinate.max() >= size else coordinate.min())
+                _outside(f"line {op.location.line}: index {worst} of dim {d} of {info.name}, which has {size} elements")
+        return self._places(info, coordinates, np.arange(threads))[:, 0, 0]
+
+    def _places(self, buffer: BufferInfo, coordinates: Sequence[Array], groups: Array) -> Array:
+        layout = buffer.layout
+        if layout is None:
+            raise SimulationError(f"{buffer.name} has no layout")
+        inner = plain(layout)
+        address, thread = self._apply(buffer, coordinates)
+        address, thread = address[:, None], thread[:, None]
+        for each in inner.replica:
+            steps = np.arange(each.extent)[None, :, None, None]
+            moved = steps * each.stride
+            if each.axis.is_thread:
+                thread = thread[:, None] + moved * _THREADS[each.axis.name]
+                address = np.broadcast_to(address[:, None], thread.shape)
+            else:
+                address = address[:, None] + moved
+                thread = np.broadcast_to(thread[:, None], address.shape)
+            address = address.reshape(address.shape[0], -1, address.shape[-1])
+            thread = thread.reshape(address.shape)
+        if isinstance(layout, ComposeLayout):
+            address = _swizzled(layout, address)
+        root = self._copies(buffer)
+        first = groups[:, None, None]
+        if buffer.scope == "local":
+            return (first + thread) * root + address
+        if buffer.is_shared:
+            return first // self.machine.threads_per_block * root + address
+        return address
+
+    def _copies(self, buffer: BufferInfo) -> int:
+        """Elements (of the view's type) between one copy of the memory and the next."""
+        return self.frame.buffer(buffer.value).size
+
+    @staticmethod
+    def _apply(buffer: BufferInfo, coordinates: Sequence[Array]) -> tuple[Array, Array]:
+        """(address, thread) of elements by the layout's rule: flatten, split over the factors, add up."""
+        assert buffer.layout is not None
+        layout = plain(buffer.layout)
+        shape = [max(extent, 1) for extent in buffer.shape]
+        flat = np.zeros(np.broadcast_shapes(*(c.shape for c in coordinates)) if coordinates else (1, 1), np.int64)
+        for coordinate, extent in zip(coordinates, shape, strict=True):
+            flat = flat * extent + coordinate
+        address, thread = np.zeros_like(flat), np.zeros_like(flat)
+        block = math.prod(each.extent for each in layout.shard)
+        for number, each in enumerate(layout.shard):
+            block //= each.extent
+            digit = flat // block if number == 0 else flat // block % each.extent
+            address, thread = _moved(each, digit, address, thread)
+        for axis, amount in layout.offset.items():
+            address, thread = _moved(Iter(2, amount, axis), np.ones_like(flat), address, thread)
+        return address, thread
+
+
+def _outside(cause: str) -> NoReturn:
+    fail(Finding("out-of-bounds", cause))
+
+
+def _moved(each: Iter, digit: Array, address: Array, thread: Array) -> tuple[Array, Array]:
+    if each.axis.is_thread:
+        return address, thread + digit * each.stride * _THREADS[each.axis.name]
+    return address + digit * each.stride, thread
+
+
+def _swizzled(layout: ComposeLayout, address: Array) -> Array:
+    mask = (1 << layout.swizzle_len) - 1
+    low, high = layout.per_element, layout.per_element + layout.atom_len
+    if layout.inner:
+        return address ^ ((address >> high & mask) << low)
+    return address ^ ((address >> low & mask) << high)

@@ -1,0 +1,208 @@
+"""The driver for tile programs: a kernel in, the text of a stage or the arrays of a run out.
+
+    tirx         the kernel as it was read           dispatched   after each primitive got its lowering
+    lowered      IR of buffers and arithmetic        cuda         CUDA C++        ptx, cubin   for one architecture
+
+`run_tile` runs the dispatched kernel in the simulator, every access watched, and the undispatched one by the meaning of
+its primitives (`tile_reference`), and compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpsmith.devices import Device, device
+from warpsmith.errors import CheckFailed, ToolMissing, UsageError, did_you_mean
+from warpsmith.ir.core import Operation
+from warpsmith.passes.manager import run_pipeline
+from warpsmith.passes.pipeline import TILE_BUFFERS, TILE_LOWERING
+from warpsmith.tile.dispatch import Choice, Dispatched, dispatch
+from warpsmith.tile.dtypes import of_numpy
+from warpsmith.tile.program import Kernel
+
+if TYPE_CHECKING:
+    from warpsmith.simt.results import Counters, Finding
+
+__all__ = ["STAGES", "TileRun", "explain_tile", "run_tile", "tile_bytes", "tile_text"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+STAGES = ("tirx", "dispatched", "lowered", "cuda", "ptx", "cubin")
+
+
+def _gpu(target: str) -> Device:
+    found = device(target)
+    if not found.is_gpu:
+        raise UsageError(f"a tile program runs on a GPU's threads, and {target} has none", help="such as sm_90")
+    return found
+
+
+def tile_text(kernel: Kernel, stage: str, target: str = "sm_90", *, generic: bool = False) -> str:
+    """The text of a stage.  Raises DispatchFailed, LoweringError, and UsageError for another stage."""
+    if stage not in STAGES:
+        raise UsageError(
+            f"a tile program has no stage '{stage}'",
+            help=did_you_mean(stage, STAGES) or f"its stages: {', '.join(STAGES)}",
+        )
+    if stage == "cubin":
+        raise UsageError("a cubin is binary", help="write it to a file: -o OUT.cubin")
+    if stage == "tirx":
+        from warpsmith.tile.printers import tirx_text
+
+        return tirx_text(kernel)
+    chosen = _gpu(target)
+    dispatched = dispatch(kernel, chosen)
+    if stage == "dispatched":
+        from warpsmith.tile.printers import dispatched_text
+
+        return dispatched_text(dispatched)
+    if stage == "ptx":
+        return _ptx(dispatched, chosen)
+    run_pipeline(dispatched.module, TILE_BUFFERS)
+    if stage == "cuda":
+        from warpsmith.targets import cuda_cpp
+
+        cuda_cpp.lower_tile(dispatched.module)
+        return cuda_cpp.cuda_source(dispatched.module)
+    from warpsmith.ir.printer import print_op
+
+    return print_op(dispatched.module, generic=generic)
+
+
+def tile_bytes(kernel: Kernel, target: str = "sm_90") -> bytes:
+    """The cubin.  Raises ToolMissing without ptxas."""
+    from warpsmith.targets import ptxas
+
+    chosen = _gpu(target)
+    return ptxas.assemble(_ptx(dispatch(kernel, chosen), chosen), chosen.architecture).data
+
+
+def _ptx(dispatched: Dispatched, target: Device) -> str:
+    from warpsmith.targets.nvptx import llvm_ir
+    from warpsmith.targets.nvptx_codegen import ptx_from_llvm
+
+    run_pipeline(dispatched.module, TILE_LOWERING)
+    return ptx_from_llvm(llvm_ir(dispatched.module), target.architecture)
+
+
+def explain_tile(kernel: Kernel, target: str = "sm_90") -> tuple[Choice, ...]:
+    """Which variant each primitive got, its partition, and why others didn't take it."""
+    return dispatch(kernel, _gpu(target)).choices
+
+
+@dataclass(frozen=True, slots=True)
+class TileRun:
+    """A run.  `outputs` are the buffers that the kernel writes, by parameter; `findings` what the checks saw;
+    `mismatches` the outputs in which the dispatched kernel and the meaning of its primitives differ, with how much."""
+
+    outputs: Mapping[str, Array]
+    reference: Mapping[str, Array]
+    findings: Sequence[Finding]
+    counters: Counters | None
+    mismatches: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings and not self.mismatches
+
+
+def run_tile(
+    kernel: Kernel,
+    arrays: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    target: str = "sm_90",
+    platform: str = "sim",
+    seed: int = 0,
+    blocks: int | None = None,
+) -> TileRun:
+    """Run a kernel on arrays by parameter (or in order); what isn't given is random, or zero where it is only written.
+
+    ArgumentMismatch for arrays that don't fit.  UsageError for another platform, ToolMissing without a driver.
+    """
+    if platform != "sim":
+        raise (
+            ToolMissing("no CUDA driver is used yet", help="run it in the simulator: --platform sim")
+            if platform == "cuda"
+            else UsageError(f"a tile program can't run on platform '{platform}'", help="--platform sim")
+        )
+    from warpsmith.compiler.tile_arguments import bind_arguments
+    from warpsmith.compiler.tile_reference import run_reference  # printing a stage needs no simulator
+    from warpsmith.simt.results import Finding
+
+    chosen = _gpu(target)
+    dispatched = dispatch(kernel, chosen)
+    run_pipeline(dispatched.module, TILE_BUFFERS)
+    bound = bind_arguments(kernel, dispatched.module, arrays, seed)
+    outputs, findings, counters = _simulated(dispatched.module, kernel, bound.buffers, bound.scalars, chosen, blocks)
+    try:
+        reference = run_reference(kernel, bound.buffers, bound.scalars)
+    except CheckFailed as failed:  # an index that is in the memory, but not in its dim
+        reference = {}
+        findings += [failed.finding] if isinstance(failed.finding, Finding) else []
+    expected = {name: reference[name] for name in bound.written if name in reference}
+    found = {name: outputs[name] for name in bound.written} if outputs is not None else {}
+    return TileRun(found, expected, findings, counters, _differences(kernel, found, expected))
+
+
+def _simulated(
+    module: Operation,
+    kernel: Kernel,
+    buffers: Mapping[str, Array],
+    scalars: Mapping[str, int | float],
+    target: Device,
+    blocks: int | None,
+) -> tuple[dict[str, Array] | None, list[Finding], Counters | None]:
+    from warpsmith.compiler.tile_arguments import arranged
+    from warpsmith.simt.checks import Checks
+    from warpsmith.simt.launch import watch_kernel
+    from warpsmith.simt.results import Finding
+
+    launch = arranged(module, kernel, buffers, scalars)
+    checks = Checks(names=launch.names, device=target, blocks=blocks)
+    try:
+        results, result = watch_kernel(launch.module, launch.inputs, len(launch.outputs), checks)
+    except CheckFailed as failed:
+        if not isinstance(failed.finding, Finding):
+            raise
+        return None, [failed.finding], None
+    outputs = dict(buffers)
+    for name, data in zip(launch.outputs, results, strict=True):
+        given = buffers[name]
+        outputs[name] = data.view(given.dtype).reshape(-1)[: given.size].reshape(given.shape)
+    return outputs, list(result.findings), result.counters
+
+
+_ULPS = 8
+"""How far approximations (exp, tanh...) of the two may be apart, in units of the last place of the output's type."""
+
+
+def _differences(kernel: Kernel, found: Mapping[str, Array], expected: Mapping[str, Array]) -> dict[str, str]:
+    result: dict[str, str] = {}
+    for name, wanted in expected.items():
+        got = found.get(name)
+        if got is None:
+            continue
+        if wanted.dtype.kind in "iub":
+            wrong = got != wanted
+            worst = ""
+        else:
+            type = of_numpy(wanted.dtype)
+            x, y = got.astype(np.float64), wanted.astype(np.float64)
+            with np.errstate(all="ignore"):
+                same = (x == y) | (np.isnan(x) & np.isnan(y))
+                scale = np.maximum(np.abs(y), type.smallest_normal)
+                error = np.where(same, 0.0, np.abs(x - y) / (scale * type.epsilon))
+            wrong = ~(error <= _ULPS)
+            worst = f", by {float(np.nanmax(np.where(wrong, error, 0))):.3g} ulp at most"
+        count = int(np.count_nonzero(wrong))
+        if count:
+            first = tuple(int(i) for i in np.argwhere(wrong)[0])
+            result[name] = (
+                f"{count} of {wanted.size} elements differ{worst}; the first at {first}: {got[first]} instead of "
+                f"{wanted[first]}"
+            )
+    return result

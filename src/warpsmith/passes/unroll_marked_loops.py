@@ -1,0 +1,32 @@
+"""unroll-marked-loops: loops that are marked to be written out are.
+
+    scf.for %f = %c0 to %c8 step %c1 { "g"(%R[%f]) } {tile.unroll}    ->    "g"(%R[%c0]) ; "g"(%R[%c1]) ; ...
+
+A tile program's private arrays become registers only where every index is a number, so the loops over them are marked
+by whoever makes them, however long they are.  Loops from 0 in steps of 1 to a constant; others stay.
+"""
+
+from __future__ import annotations
+
+from warpsmith.ir.core import Operation
+from warpsmith.ir.effects import constant_of
+from warpsmith.ir.rewriter import Rewriter
+from warpsmith.passes.optimize_loops import unroll
+
+NAME = "unroll-marked-loops"
+CONTRACT = "bit-exact"
+
+MARK = "tile.unroll"
+MOST_TURNS = 256
+
+
+def run(module: Operation) -> None:
+    """Unroll every marked loop, inner ones first."""
+    constants = Rewriter()
+    for op in list(module.walk_post()):
+        if op.row.name == "scf.for" and MARK in op.attributes:
+            lower, upper, step = (constant_of(v) for v in op.operands[:3])
+            if lower is None or upper is None or step is None or (lower.value, step.value) != (0, 1):
+                continue
+            if 1 <= upper.value <= MOST_TURNS:
+                unroll(op, upper.value, constants)

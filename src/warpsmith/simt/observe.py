@@ -1,0 +1,117 @@
+"""What the interpreter of IR tells a watch: accesses, barriers, shuffles, branches; and the checks on the latter.
+
+Without a watch only torn barriers are looked for, as a block would hang there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpsmith.ir.core import Operation
+from warpsmith.simt.checks import fail, torn_block
+from warpsmith.simt.interpreter import Frame, Interpreter
+from warpsmith.simt.memory import Array, Buffer, where_from
+from warpsmith.simt.op_classes import site_of
+from warpsmith.simt.results import Finding, words
+
+__all__ = ["barrier", "parted", "saw", "saw_lanes", "shuffle"]
+
+
+def saw(
+    interpreter: Interpreter,
+    frame: Frame,
+    op: Operation,
+    kind: str,
+    buffer: Buffer,
+    start: Array,
+    size: int,
+    active: Array | None,
+    value: Array | None = None,
+) -> None:
+    """An access of `size` bytes from the byte `start` of each active thread; a store's `value` isn't there yet."""
+    watch, tracked = interpreter.machine.watch, buffer.tracked
+    if watch is None or tracked is None:
+        return
+    threads = frame.threads
+    lanes = None if active is None else np.flatnonzero(np.broadcast_to(active, (threads,)))
+    if lanes is not None and start.shape[0] > 1:
+        start = start[lanes]
+
+    def new() -> Array:
+        assert value is not None
+        data = np.ascontiguousarray(np.broadcast_to(value, (threads, *value.shape[1:])))
+        rows = data.reshape(threads, -1).view(np.uint8)
+        return rows if lanes is None else rows[lanes]
+
+    turns = threads // watch.threads
+    watch.access(op, kind, tracked, start, size, lanes, turns, new if kind == "store" else None)
+
+
+def saw_lanes(
+    interpreter: Interpreter,
+    frame: Frame,
+    op: Operation,
+    kind: str,
+    buffer: Buffer,
+    start: Array,
+    size: int,
+    active: Array,
+    value: Array | None = None,
+) -> None:
+    """The same where each lane of a vector has an address and a mask of its own: so many accesses one after another."""
+    watch, tracked = interpreter.machine.watch, buffer.tracked
+    if watch is None or tracked is None:
+        return
+    shape = (frame.threads, active.shape[-1])
+    lanes = np.flatnonzero(np.broadcast_to(active, shape))
+
+    def new() -> Array:
+        assert value is not None
+        return np.ascontiguousarray(np.broadcast_to(value, shape)).reshape(-1, 1).view(np.uint8)[lanes]
+
+    flat = np.broadcast_to(start, shape).reshape(-1)[lanes]
+    turns = shape[0] * shape[1] // watch.threads
+    watch.access(op, kind, tracked, flat, size, lanes, turns, new if kind == "store" else None)
+
+
+def barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    """All threads of a block must be here, or none: CheckFailed otherwise."""
+    machine, mask = interpreter.machine, frame.mask
+    if machine.watch is not None:
+        machine.watch.barrier(mask)
+    torn = None if mask is None else torn_block(mask, None, machine.blocks, machine.threads_per_block)
+    if torn is None:
+        return
+    _, here, away, lane = torn
+    block, thread = machine.place(lane, frame.threads)
+    cause = f"{op.name}: {here} threads of a block wait here, {away} are elsewhere; one of these is"
+    who = f"block {words(block)}, thread {words(thread)}"
+    fail(
+        Finding("barrier-divergence", cause, site_of(op), block=block, thread=thread, count=away),
+        cause=f"{cause} {who}{where_from(op)}",
+        help="a barrier in a branch hangs unless all threads of the block take the branch",
+    )
+
+
+def shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    """All threads of a warp must take part, or none."""
+    machine, mask = interpreter.machine, frame.mask
+    watch = machine.watch
+    if watch is None:
+        return
+    watch.shuffle(mask, frame.threads)
+    torn = None if mask is None else watch.torn_warp(mask)
+    if torn is None:
+        return
+    lane, count = torn
+    block, thread = machine.place(lane, frame.threads)
+    cause = f"{op.name} waits for a lane that doesn't run it"
+    finding = Finding("shuffle-divergence", cause, site_of(op), block=block, thread=thread, count=count)
+    machine.findings.add(finding, ("shuffle-divergence", op))
+
+
+def parted(interpreter: Interpreter, frame: Frame, some: Array, others: Array) -> None:
+    """Active threads go two ways."""
+    watch = interpreter.machine.watch
+    if watch is not None and some.any() and others.any():
+        watch.parted(some, others, frame.threads)

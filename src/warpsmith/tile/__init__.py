@@ -1,0 +1,43 @@
+"""Tile programs: kernels whose author says where each tile lives and how it is spread over threads.
+
+    from warpsmith.tile import T, Tx, S, R, TileLayout, laneid
+
+`layout` is the algebra of layouts, `frontend` reads kernels, `dispatch` chooses a lowering for each primitive,
+`printers` show both forms as Python.  `T` is what a kernel is written in, `Tx` the primitives on tiles.
+"""
+
+from __future__ import annotations
+
+from warpsmith.tile import layout as _layout
+from warpsmith.tile.frontend import language as T
+from warpsmith.tile.frontend.primitives import Tx
+from warpsmith.tile.program import JitKernel, Kernel
+
+S, R, TileLayout, ComposeLayout = _layout.S, _layout.R, _layout.TileLayout, _layout.ComposeLayout
+laneid, warpid, wgid, tid_in_wg, wid_in_wg, tx, m = (
+    _layout.laneid,
+    _layout.warpid,
+    _layout.wgid,
+    _layout.tid_in_wg,
+    _layout.wid_in_wg,
+    _layout.tx,
+    _layout.m,
+)
+
+__all__ = [
+    "ComposeLayout",
+    "JitKernel",
+    "Kernel",
+    "R",
+    "S",
+    "T",
+    "TileLayout",
+    "Tx",
+    "laneid",
+    "m",
+    "tid_in_wg",
+    "tx",
+    "warpid",
+    "wgid",
+    "wid_in_wg",
+]

@@ -1,0 +1,147 @@
+"""What is known of a buffer value in the IR: shape, element type, where it lives, and its layout.
+
+In: a value that a `tile` op defines.  Out: `BufferInfo`.  A view shares the memory of its root and has a layout of its
+own; the address of an element is the layout's, in the elements of the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpsmith.errors import InternalError
+from warpsmith.ir import attributes as at
+from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.dialects import tile
+from warpsmith.ir.types import MemRefType
+from warpsmith.tile.dtypes import TileType, tile_type
+from warpsmith.tile.layout import ComposeLayout, TileLayout, row_major
+
+__all__ = ["AnyLayout", "BufferInfo", "RegionInfo", "buffer_of", "layout_attr", "layout_of", "plain", "region_of"]
+
+AnyLayout = TileLayout | ComposeLayout
+
+_SCOPES = {0: "global", tile.SHARED: "shared", tile.PRIVATE: "local"}
+_BY_TEXT: dict[str, AnyLayout | None] = {}
+
+
+def layout_attr(layout: AnyLayout | None) -> at.OpaqueAttr:
+    """A layout as an attribute: its text; the object stays at hand."""
+    text = f"#tile.layout<{layout if layout is not None else 'none'}>"
+    _BY_TEXT[text] = layout
+    return at.opaque(text)
+
+
+def layout_of(attribute: at.Attribute) -> AnyLayout | None:
+    """The layout of an attribute; None where the buffer has none."""
+    if not isinstance(attribute, at.OpaqueAttr):
+        raise InternalError("a layout attribute is opaque")
+    if attribute.text not in _BY_TEXT:
+        from warpsmith.tile.layout import parse_layout
+
+        inner = attribute.text.removeprefix("#tile.layout<").removesuffix(">")
+        _BY_TEXT[attribute.text] = None if inner == "none" else parse_layout(inner)
+    return _BY_TEXT[attribute.text]
+
+
+def plain(layout: AnyLayout) -> TileLayout:
+    """The layout without its swizzle."""
+    return layout.tile if isinstance(layout, ComposeLayout) else layout
+
+
+@dataclass(frozen=True, slots=True)
+class BufferInfo:
+    """A buffer or view.  `scope` is "global", "shared", "shared.dyn" or "local"; `root` the value whose memory it is;
+    `extents` the values of symbolic extents by dim."""
+
+    value: Value
+    shape: tuple[int, ...]
+    type: TileType
+    scope: str
+    layout: AnyLayout | None
+    root: Value
+    root_type: TileType
+    is_local_view: bool
+
+    @property
+    def name(self) -> str:
+        return self.value.name or self.root.name or "buffer"
+
+    @property
+    def is_shared(self) -> bool:
+        return self.scope.startswith("shared")
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether its elements are spread over threads."""
+        if self.layout is None:
+            return False
+        inner = plain(self.layout)
+        return any(each.axis.is_thread for each in (*inner.shard, *inner.replica))
+
+
+def buffer_of(value: Value) -> BufferInfo:
+    """What is known of a buffer value."""
+    op = value.defining_op
+    if op is None or op.name not in ("tile.match_buffer", "tile.alloc", "tile.view"):
+        raise InternalError("this value is no buffer")
+    type = value.type
+    assert isinstance(type, MemRefType)
+    root = value
+    local_view = False
+    while (source := root.defining_op) is not None and source.name == "tile.view":
+        local_view = local_view or source.attributes.get("kind") is at.string("local")
+        root = source.operands[0]
+    holder = root.defining_op
+    assert holder is not None
+    scope = holder.str_attr("scope") if "scope" in holder.attributes else _SCOPES[type.space]
+    return BufferInfo(
+        value,
+        type.shape,
+        tile_type(op.str_attr("dtype")),
+        scope,
+        layout_of(op.attributes["layout"]),
+        root,
+        tile_type(holder.str_attr("dtype")),
+        local_view,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RegionInfo:
+    """A box of a buffer: `mins` are index values."""
+
+    buffer: BufferInfo
+    mins: tuple[Value, ...]
+    extents: tuple[int, ...]
+
+    def __str__(self) -> str:
+        from warpsmith.tile.affine import linear
+
+        parts: list[str] = []
+        for start, extent in zip(self.mins, self.extents, strict=True):
+            known = linear(start)
+            text = str(known.constant) if not known.terms else start.name or "?"
+            end = str(known.constant + extent) if not known.terms else f"{text} + {extent}"
+            parts.append(f"{text}:{end}")
+        return f"{self.buffer.name}[{', '.join(parts)}]"
+
+
+def region_of(value: Value) -> RegionInfo:
+    """The region that an operand of a primitive is."""
+    op = value.defining_op
+    if op is None or op.name != "tile.region":
+        raise InternalError("this value is no region")
+    extents = op.attributes["extents"]
+    assert isinstance(extents, at.DenseArrayAttr)
+    return RegionInfo(buffer_of(op.operands[0]), tuple(op.operands[1:]), extents.values)
+
+
+def dense_layout(shape: Sequence[int]) -> TileLayout:
+    """Row-major over a shape; a symbolic extent may only come first."""
+    return row_major(tuple(max(extent, 1) for extent in shape))
+
+
+def alignment_of(op: Operation, default: int) -> int:
+    """The alignment in bytes that a buffer's op claims."""
+    return op.int_attr("alignment") if "alignment" in op.attributes else default

@@ -1,0 +1,82 @@
+"""`fallback`: a copy by one thread of the scope, element by element, for what no other variant takes.
+
+Every element's address is computed from its coordinates, so any two layouts do.  A buffer that is spread over threads
+is refused: one thread can't reach the registers of the others (tile.md 7.5, defect B6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from warpsmith.ir.core import Value
+from warpsmith.ir.dialects import arith, memory
+from warpsmith.tile.dispatch.addressing import element_address
+from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.emission import loop, when
+from warpsmith.tile.dispatch.predicates import LAYOUTS, NO_OVERLAP, SCOPE
+from warpsmith.tile.dispatch.registry import Predicate, Variant
+
+__all__ = ["VARIANTS"]
+
+
+def _not_distributed(call: CallContext) -> str | None:
+    for role in ("dst", "src"):
+        buffer = call.region(role).buffer
+        if buffer.is_distributed:
+            return f"{role} {buffer.name} is spread over threads: no thread can reach the registers of the others"
+        if buffer.scope == "local" and call.scope != "thread":
+            return (
+                f"{role} {buffer.name} is each thread's own: a copy at {call.scope} scope would fill one thread's alone"
+            )
+    return None
+
+
+def _one_thread(call: CallContext) -> str | None:
+    if call.scope == "thread":
+        return None
+    if call.active.mask is None:
+        return call.active.of_scope(call.threads)
+    if call.threads and call.active.first(call.threads) < 0:
+        return "the first active thread differs between the groups of the scope"
+    return None
+
+
+@contextmanager
+def _nest(call: CallContext, extents: Sequence[int]) -> Generator[list[Value]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(loop(call.b, extent, f"i{d}")) for d, extent in enumerate(extents)]
+
+
+def emit(call: CallContext) -> str:
+    """Build the copy; the partition in words."""
+    b = call.b
+    dst, src = call.region("dst"), call.region("src")
+    guard = None
+    if call.scope != "thread":
+        first = call.active.first(call.threads)
+        guard = arith.cmpi(b, "eq", call.thread(), arith.index(b, first))
+    real = [extent for extent in dst.extents if extent != 1]
+    with when(b, guard), _nest(call, real) as indices:
+        source = element_address(b, src, indices)
+        target = element_address(b, dst, indices)
+        memory.store(b, memory.load(b, call.memory("src"), source), call.memory("dst"), target)
+    return "one thread, one element at a time"
+
+
+VARIANTS = [
+    Variant(
+        ("copy",),
+        "fallback",
+        0,
+        "any memory to any memory, by one thread",
+        (
+            SCOPE,
+            LAYOUTS,
+            NO_OVERLAP,
+            Predicate("no side is spread over threads", _not_distributed),
+            Predicate("one active thread is known", _one_thread),
+        ),
+        emit,
+    )
+]

@@ -1,0 +1,234 @@
+"""Choosing a variant for every primitive of a kernel, and lowering what is left.
+
+In: a kernel's module in the tile dialect, a device.  Out: `Dispatched`: a new module of scf, memref and vector ops, and
+what was chosen for each call.  DispatchFailed names every variant that doesn't take a call, what it lacks and the
+values, at the call's place in the source.  Reference: tile.md 5.3, 10.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from warpsmith.devices import Device
+from warpsmith.errors import DispatchFailed, InvalidTileProgram, did_you_mean
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Block, Location, Operation, Value
+from warpsmith.ir.dialects import func, tile
+from warpsmith.tile.active import Active, everyone, narrow, narrow_loop
+from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.finish import finish
+from warpsmith.tile.dispatch.registry import Decline, Variant, variants_of
+from warpsmith.tile.dispatch.storage import Ids, Storage
+from warpsmith.tile.frontend.source import span_at
+from warpsmith.tile.program import Kernel
+from warpsmith.tile.uniform import Uniformity
+
+__all__ = ["Choice", "Dispatched", "dispatch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What became of one call: the variant, its partition in words, and why those before it weren't taken."""
+
+    call: str
+    primitive: str
+    scope: str
+    variant: str
+    partition: str
+    rejected: tuple[tuple[str, str], ...]
+    location: Location
+
+
+@dataclass(eq=False, slots=True)
+class Dispatched:
+    """A kernel below its primitives."""
+
+    kernel: Kernel
+    module: Operation
+    choices: tuple[Choice, ...]
+    shared_bytes: int
+
+
+@dataclass(eq=False, slots=True)
+class _Walk:
+    """The state of one kernel's dispatch."""
+
+    kernel: Kernel
+    device: Device
+    storage: Storage
+    uniform: Uniformity
+    choices: list[Choice] = field(default_factory=list[Choice])
+
+    def block(self, block: Block, active: Active) -> None:
+        for op in block:
+            if tile.is_primitive(op):
+                self.call(op, active)
+            elif op.name == "scf.if":
+                for number, region in enumerate(op.regions):
+                    if region.blocks:
+                        inside = narrow(active, op.operands[0], self.uniform, taken=number == 0)
+                        self.block(region.blocks[0], inside)
+            elif op.regions:
+                inside = narrow_loop(active, op, self.uniform) if op.name in ("scf.for", "scf.while") else active
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self.block(inner, inside)
+
+    def call(self, op: Operation, active: Active) -> None:
+        """Replace one primitive by the first variant that takes it."""
+        call = CallContext(op, self.kernel.launch, active, self.device, self.storage, Builder.before(op))
+        rejected: list[tuple[str, str]] = []
+        for variant in self._candidates(call):
+            reason = self._unmet(variant, call)
+            if reason is None:
+                body = Block()
+                call.b = Builder.at_end(body, op.location)
+                try:
+                    partition = variant.emit(call)
+                except Decline as declined:
+                    reason = str(declined)
+                    for made in reversed(list(body)):
+                        made.drop_references()
+                else:
+                    self._splice(op, body, f"{call.words()}: {variant.name}, {partition}")
+                    self.choices.append(
+                        Choice(
+                            call.words(),
+                            call.row.name,
+                            call.scope,
+                            variant.name,
+                            partition,
+                            tuple(rejected),
+                            op.location,
+                        )
+                    )
+                    return
+            rejected.append((f"{variant.name} ({variant.priority})", reason))
+        raise DispatchFailed(
+            f"no lowering takes {call.words()}", span=span_at(op.location), help=_advice(call), rejected=rejected
+        )
+
+    def _candidates(self, call: CallContext) -> list[Variant]:
+        known = variants_of(call.row.name)
+        if not known:
+            needs = f": it needs {call.row.needs}" if call.row.needs else ""
+            raise DispatchFailed(f"Tx.{call.row.name} has no lowering here{needs}", span=span_at(call.op.location))
+        if call.forced is None:
+            return [variant for variant in known if not variant.forced]
+        chosen = [variant for variant in known if variant.name == call.forced]
+        if not chosen:
+            names = [variant.name for variant in known]
+            raise DispatchFailed(
+                f"Tx.{call.row.name} has no variant '{call.forced}'",
+                span=span_at(call.op.location),
+                help=did_you_mean(call.forced, names) or f"it has {', '.join(names)}",
+            )
+        return chosen
+
+    def _unmet(self, variant: Variant, call: CallContext) -> str | None:
+        """Why a variant doesn't take a call: all that it lacks."""
+        reasons: list[str] = []
+        for predicate in variant.predicates:
+            reason = predicate.check(call)
+            if reason is not None:
+                reasons.append(f"{predicate.words}: {reason}")
+        return "; ".join(reasons) or None
+
+    def _splice(self, op: Operation, body: Block, comment: str) -> None:
+        first = True
+        for made in list(body):
+            made.unlink()
+            op.block.insert_before(op, made) if op.block is not None else None
+            if first and made.regions:
+                made.attributes["tile.comment"] = at.string(comment)
+                first = False
+        op.erase()
+
+
+def _advice(call: CallContext) -> str | None:
+    """A next step that often helps."""
+    where = {("shared" if r.buffer.is_shared else r.buffer.scope) for r in call.regions.values()}
+    if len(where) > 1 and call.row.kind != "copy":
+        return "copy the operands into one kind of memory first: Tx.copy"
+    if call.scope != "thread" and call.active.of_scope(call.threads) is not None:
+        return f"call it where all threads of the {call.scope} take part, or at thread scope on .local() views"
+    return None
+
+
+def dispatch(kernel: Kernel, device: Device) -> Dispatched:
+    """Lower every primitive of a kernel for a device.  Raises DispatchFailed, and InvalidTileProgram."""
+    module = kernel.module.clone()
+    function = func.entry(module)
+    _check_launch(kernel, device)
+    _describe(function, kernel, device)
+    ids = Ids(function, kernel.launch)
+    storage = Storage(module, function, ids)
+    storage.build()
+    if storage.shared_bytes > device.shared_per_block_optin:
+        raise InvalidTileProgram(
+            f"the kernel takes {storage.shared_bytes} bytes of shared memory; {device.title} has "
+            f"{device.shared_per_block_optin} for a block"
+        )
+    walk = _Walk(kernel, device, storage, Uniformity(function, kernel.launch.block))
+    walk.block(function.body, everyone(kernel.launch.threads))
+    finish(module, function, storage)
+    return Dispatched(kernel, module, tuple(walk.choices), storage.shared_bytes)
+
+
+def _check_launch(kernel: Kernel, device: Device) -> None:
+    for axis, extent, limit in zip("xyz", kernel.launch.grid, device.grid_limits, strict=True):
+        if extent > limit:
+            raise InvalidTileProgram(f"the grid has {extent} blocks along {axis}; {device.title} takes {limit}")
+    for axis, extent, limit in zip("xyz", kernel.launch.block, device.block_limits, strict=True):
+        if extent > limit:
+            raise InvalidTileProgram(f"a block has {extent} threads along {axis}; {device.title} takes {limit}")
+
+
+def _describe(function: Operation, kernel: Kernel, device: Device) -> None:
+    """Write the kernel's context on the function, and what is known of its arguments."""
+    arguments: list[dict[str, at.Attribute]] = []
+    wide = False
+    for number, info in enumerate(kernel.parameters):
+        attributes: dict[str, at.Attribute] = {}
+        if info.shape is not None:
+            attributes["xla.slice_index"] = at.integer_attr(number)
+            attributes["llvm.align"] = at.integer_attr(max(info.alignment, info.type.bytes))
+            argument = function.body.args[number]
+            if not _is_written(argument):
+                attributes["xla.invariant"] = at.UNIT
+            elements = getattr(argument.type, "shape", (0,))[0]
+            wide = wide or elements < 0 or elements * info.type.bytes >= 1 << 31
+            if elements > 0:
+                attributes["llvm.dereferenceable"] = at.integer_attr(elements * info.type.bytes)
+        arguments.append(attributes)
+    func.set_arg_attributes(function, arguments)
+    function.attributes.update(
+        {
+            "warpsmith.target": at.string(device.name),
+            "warpsmith.numerics": at.string("strict"),
+            "warpsmith.emitter": at.string("tile"),
+            "warpsmith.grid": at.dense_array(kernel.launch.grid),
+            "warpsmith.block": at.dense_array(kernel.launch.block),
+            "warpsmith.index_bits": at.integer_attr(64 if wide else 32, at.I64),
+        }
+    )
+    if "launch_bounds_min_blocks_per_sm" in kernel.options:
+        function.attributes["tile.min_blocks"] = at.integer_attr(
+            kernel.options["launch_bounds_min_blocks_per_sm"], at.I64
+        )
+
+
+def _is_written(argument: Value) -> bool:
+    """Whether a parameter's memory may be written: it is a destination, by itself or through a view."""
+    stack = list(argument.users)
+    while stack:
+        op = stack.pop()
+        if op.name in ("tile.match_buffer", "tile.view", "tile.region"):
+            stack.extend(op.results[0].users)
+            for user in op.results[0].users:
+                if tile.is_primitive(user) and user.operands[0] is op.results[0]:
+                    return True
+                if user.name == "tile.store" and user.operands[1] is op.results[0]:
+                    return True
+    return False

@@ -1,0 +1,120 @@
+"""`reg`: an elementwise primitive whose operands are all in registers: each thread does its own share.
+
+    dst S[(32, 8):(1@laneid, 1)]   ->   for f in 0..8:  R[f] = sqrt(R[f])
+
+The destination's layout says who holds what; every source must lie on the same threads, or be there in copies.
+Reference: tile.md 6.3, 6.4.
+"""
+
+from __future__ import annotations
+
+import math
+
+from warpsmith.ir.dialects import memory
+from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.copy_register import split_threads
+from warpsmith.tile.dispatch.digits import Digit, Placement, merged, refine
+from warpsmith.tile.dispatch.elementwise import ELEMENTWISE, compute, source_roles
+from warpsmith.tile.dispatch.emission import Term, address, digit_sum, loop
+from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in
+from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
+from warpsmith.tile.frontend.scalars import Operand
+from warpsmith.tile.frontend.values import Scalar
+
+__all__ = ["VARIANTS"]
+
+
+def _anchor(call: CallContext) -> str | None:
+    """The destination's threads are all of the scope's, each with its own part."""
+    if call.scope == "thread":
+        return None
+    dst = call.region("dst").buffer
+    if not dst.is_distributed:
+        whole = f"pass the {call.scope}-level tile, not its .local()"
+        return f"{dst.name} isn't spread over threads (a thread-local view?): {whole}"
+    try:
+        placement = call.place("dst")
+        digits = refine([placement])
+        _, _, holders = split_threads(call, "dst", digits, 0)
+    except Decline as reason:
+        return str(reason)
+    gaps = holders.gaps()
+    return f"{dst.name}: {gaps}" if gaps else None
+
+
+ANCHOR = Predicate("dst is spread over all threads of the scope", _anchor)
+
+
+def emit(call: CallContext) -> str:
+    """Build the loop over a thread's registers; the partition in words."""
+    roles = ["dst", *source_roles(call)]
+    placements = [call.place(role) for role in roles]
+    digits = refine(placements)
+    private: list[Digit] = []
+    for digit in digits:
+        if not digit.steps[0].is_thread:
+            private.append(digit)
+        for number, step in enumerate(digit.steps):
+            _check_thread(call, digit, number, step.is_thread, roles, placements)
+    private = merged(sorted(private, key=lambda d: -d.steps[0].stride))
+    turns = math.prod(d.extent for d in private)
+    b = call.b
+    with loop(b, turns, unroll=True) as turn:
+        term = Term(b)
+        number = term.var(turn)
+        values: dict[str, Operand] = {}
+        for i, role in enumerate(roles[1:], start=1):
+            place = address(term, placements[i], digit_sum(number, private, i))
+            buffer = placements[i].buffer
+            values[role] = Scalar(memory.load(b, call.memory(role), place), buffer.type)
+        result = compute(call, values)
+        memory.store(b, result, call.memory("dst"), address(term, placements[0], digit_sum(number, private, 0)))
+    return f"each thread: its {turns} registers of {placements[0].buffer.name}"
+
+
+def _check_thread(
+    call: CallContext, digit: Digit, number: int, is_thread: bool, roles: list[str], placements: list[Placement]
+) -> None:
+    """A source lies where the destination does, or is copied there."""
+    anchor, own = digit.steps[0], digit.steps[number]
+    if not anchor.is_thread and not is_thread:
+        return
+    if anchor == own:
+        return
+    name = placements[number].buffer.name
+    if anchor.is_thread and own.stride == 0 and not own.is_thread:
+        copies = [(extent, step.stride) for extent, step in placements[number].replicas if step.is_thread]
+        if _covers(copies, digit.extent, anchor.stride):
+            return
+        raise Decline(f"{roles[number]} {name} isn't copied to the threads among which dst is spread")
+    raise Decline(f"{roles[number]} {name} is spread over threads otherwise than dst {placements[0].buffer.name}")
+
+
+def _covers(copies: list[tuple[int, int]], extent: int, stride: int) -> bool:
+    """Whether copies lie on every thread that a digit steps to."""
+    chain = sorted(copies, key=lambda each: each[1])
+    reach: dict[int, int] = {}
+    for size, step in chain:
+        start = next((s for s, e in reach.items() if s * e == step), step)
+        reach[start] = reach.get(start, 1) * size
+    return any(stride % start == 0 and total % ((stride // start) * extent) == 0 for start, total in reach.items())
+
+
+VARIANTS = [
+    Variant(
+        ELEMENTWISE,
+        "reg",
+        10,
+        "all operands in registers: each thread does its own",
+        (SCOPE, ALL_ACTIVE, LAYOUTS, NO_OVERLAP, all_in("local", "every operand is in registers"), ANCHOR),
+        emit,
+    ),
+    Variant(
+        ("copy",),
+        "reg_reg",
+        10,
+        "registers to registers of the same threads",
+        (SCOPE, ALL_ACTIVE, LAYOUTS, NO_OVERLAP, all_in("local", "both sides are in registers"), ANCHOR),
+        emit,
+    ),
+]

@@ -1,0 +1,111 @@
+"""What is left of a kernel after its primitives: element accesses, views, early exits.
+
+In: a module with primitives gone.  Out: none of its ops is of the tile dialect.  Each element's address comes from its
+buffer's layout.  A `break` or `continue` becomes a flag that the rest of the turn asks.  Reference: tile.md 10.3.
+"""
+
+from __future__ import annotations
+
+from warpsmith.errors import InternalError
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import BlockArgument, Operation, Value
+from warpsmith.ir.dialects import func, memory
+from warpsmith.ir.dialects.tile import PRIVATE
+from warpsmith.ir.effects import is_removable
+from warpsmith.ir.types import MemRefType
+from warpsmith.tile.buffers import buffer_of
+from warpsmith.tile.dispatch.addressing import coordinate_address
+from warpsmith.tile.dispatch.leaving import lower_early_exits
+from warpsmith.tile.dispatch.storage import Storage
+
+__all__ = ["finish"]
+
+
+def finish(module: Operation, function: Operation, storage: Storage) -> None:
+    """Lower the remaining ops of the tile dialect."""
+    for op in list(function.walk()):
+        if op.name == "tile.load":
+            _load(op, storage)
+        elif op.name == "tile.store":
+            _store(op, storage)
+    lower_early_exits(function)
+    for op in reversed(list(function.walk())):
+        if (
+            op.name == "tile.device_entry"
+            or (op.row.dialect == "tile" and op.is_unused)
+            or (op.is_unused and not op.regions and op is not function and is_removable(op))
+        ):
+            op.erase()
+    _mark_register_loops(function)
+    _mark_invariant_loads(function)
+    left = [op.name for op in function.walk() if op.row.dialect == "tile"]
+    if left:
+        raise InternalError(f"{left[0]} is left after dispatch")
+    function.attributes["tile.dispatched"] = at.UNIT
+
+
+def _mark_invariant_loads(function: Operation) -> None:
+    """Loads of parameters that the kernel only reads, which may go through the read-only cache."""
+    for argument, attributes in zip(function.body.args, func.arg_attributes(function), strict=True):
+        if "xla.invariant" in attributes:
+            for op in argument.users:
+                if op.name in ("memref.load", "vector.load"):
+                    op.attributes["invariant"] = at.UNIT
+
+
+def _mark_register_loops(function: Operation) -> None:
+    """Loops whose variable picks a register are to be written out: a register has no index when the kernel runs."""
+    for op in function.walk():
+        if op.name in _ACCESSES:
+            memory_, index = op.operands[_ACCESSES[op.name] :][:2]
+            if isinstance(memory_.type, MemRefType) and memory_.type.space == PRIVATE and memory_.type.elements > 1:
+                for variable in _loop_variables(index):
+                    loop = variable.block.parent_op
+                    if loop is not None and loop.name == "scf.for":
+                        loop.attributes["tile.unroll"] = at.UNIT
+
+
+_ACCESSES = {"memref.load": 0, "vector.load": 0, "memref.store": 1, "vector.store": 1}
+
+
+def _loop_variables(index: Value) -> list[BlockArgument]:
+    """The block arguments that an index is computed from."""
+    found: list[BlockArgument] = []
+    stack, seen = [index], {index}
+    while stack:
+        value = stack.pop()
+        if isinstance(value, BlockArgument):
+            found.append(value)
+        elif value.defining_op is not None:
+            for operand in value.defining_op.operands:
+                if operand not in seen:
+                    seen.add(operand)
+                    stack.append(operand)
+    return found
+
+
+def _load(op: Operation, storage: Storage) -> None:
+    b = Builder.before(op)
+    buffer = buffer_of(op.operands[0])
+    flat = storage.of(buffer)
+    loaded = memory.load(b, flat, coordinate_address(b, buffer, op.operands[1:]))
+    loaded = _as_type(b, loaded, op.result)
+    loaded.name = loaded.name or op.result.name
+    op.replace_by((loaded,))
+
+
+def _as_type(b: Builder, value: Value, wanted: Value) -> Value:
+    return value if value.type is wanted.type else b.op1("arith.bitcast", (value,), wanted.type)
+
+
+def _store(op: Operation, storage: Storage) -> None:
+    b = Builder.before(op)
+    value = op.operands[0]
+    buffer = buffer_of(op.operands[1])
+    flat = storage.of(buffer)
+    element = buffer.root_type.ir
+    if value.type is not element:
+        value = b.op1("arith.bitcast", (value,), element)
+    memory.store(b, value, flat, coordinate_address(b, buffer, op.operands[2:]))
+    op.erase()

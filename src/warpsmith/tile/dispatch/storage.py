@@ -1,0 +1,214 @@
+"""Where each buffer lives, and what each id is: the top of a dispatched kernel.
+
+In: a kernel in the tile dialect, its launch.  Out: for every root buffer its flat memory (`memref.global` for shared
+memory, `memref.alloca` for registers, the argument for a parameter), and every scope id as arithmetic on the
+hardware's. An allocation is as large as its layout's span, padding included.  Reference: tile.md 2.2, 2.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from warpsmith.errors import InvalidTileProgram
+from warpsmith.indexing import Expr, add, dim, floordiv, mod, mul
+from warpsmith.ir import attributes as at
+from warpsmith.ir.builder import Builder
+from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.dialects import gpu, tile
+from warpsmith.ir.types import I32, memref
+from warpsmith.tile.buffers import BufferInfo, buffer_of, plain
+from warpsmith.tile.dispatch.emission import apply
+from warpsmith.tile.frontend.source import span_at
+from warpsmith.tile.layout import ComposeLayout
+from warpsmith.tile.scopes import WARP, WARPGROUP, Launch, ScopeId, scope_ids_of
+
+__all__ = ["Ids", "Storage"]
+
+
+class Ids:
+    """The hardware's ids, made once at the top of the kernel when they are first wanted."""
+
+    def __init__(self, function: Operation, launch: Launch) -> None:
+        self.function = function
+        self.launch = launch
+        self.made: dict[str, Value] = {}
+        self.last: Operation | None = None
+
+    def _builder(self) -> Builder:
+        body = self.function.body
+        anchor = body.first if self.last is None else self.last.next
+        return Builder(body, anchor, self.function.location)
+
+    def _keep(self, key: str, b: Builder, value: Value) -> Value:
+        self.made[key] = value
+        op = value.defining_op
+        if op is not None and op.block is self.function.body and not self._is_before(op):
+            self.last = op
+        return value
+
+    def _is_before(self, op: Operation) -> bool:
+        at_op = self.last
+        while at_op is not None:
+            if at_op is op:
+                return True
+            at_op = at_op.prev
+        return False
+
+    def hardware(self, kind: str, axis: str) -> Value:
+        """threadIdx or blockIdx along an axis."""
+        key = f"{kind}.{axis}"
+        if key not in self.made:
+            b = self._builder()
+            extents = self.launch.block if kind == "thread" else self.launch.grid
+            make = gpu.thread_id if kind == "thread" else gpu.block_id
+            found = self._keep(key, b, make(b, axis, extents["xyz".index(axis)]))
+            found.name = f"{'t' if kind == 'thread' else 'b'}{axis}"
+            if kind == "thread" and self.launch.threads == self.launch.block[0]:
+                found.name = "tid"
+        return self.made[key]
+
+    def thread(self) -> Value:
+        """The number of the thread in its block, x fastest."""
+        x, y, _ = self.launch.block
+        if self.launch.threads == x:
+            return self.hardware("thread", "x")
+        if "thread" not in self.made:
+            parts = [self.hardware("thread", axis) for axis in "xyz"]
+            expr = add(dim(0), mul(dim(1), x), mul(dim(2), x * y))
+            b = self._builder()
+            self._keep("thread", b, apply(b, expr, parts, "tid"))
+        return self.made["thread"]
+
+    def derived(self, key: str, expr: Expr, hint: str) -> Value:
+        """An expression of the thread's number."""
+        if key not in self.made:
+            thread = self.thread()
+            b = self._builder()
+            self._keep(key, b, apply(b, expr, [thread], hint))
+        return self.made[key]
+
+    def in_scope(self, scope: str) -> Value:
+        """The number of the thread in its warp, warpgroup or block."""
+        if scope == "warp":
+            return self.derived("lane", mod(dim(0), WARP), "lane")
+        if scope == "warpgroup":
+            return self.derived("tid_in_wg", mod(dim(0), WARPGROUP), "tid_in_wg")
+        return self.thread()
+
+
+_DERIVED: dict[str, tuple[Expr, str]] = {
+    "lane_id": (mod(dim(0), WARP), "lane"),
+    "warp_id": (floordiv(dim(0), WARP), "warp"),
+    "warpgroup_id": (floordiv(dim(0), WARPGROUP), "wg"),
+    "warp_id_in_wg": (mod(floordiv(dim(0), WARP), WARPGROUP // WARP), "warp_in_wg"),
+    "thread_id_in_wg": (mod(dim(0), WARPGROUP), "tid_in_wg"),
+}
+_KEYS = {"lane_id": "lane", "thread_id_in_wg": "tid_in_wg"}
+
+
+class Storage:
+    """Flat memory of every root buffer of a kernel."""
+
+    def __init__(self, module: Operation, function: Operation, ids: Ids) -> None:
+        self.module = module
+        self.function = function
+        self.ids = ids
+        self.memory: dict[Value, Value] = {}
+        self.names: set[str] = {function.str_attr("sym_name")}
+        self.shared_bytes = 0
+
+    def of(self, buffer: BufferInfo) -> Value:
+        """The flat memory that a buffer or view lies in."""
+        return self.memory[buffer.root]
+
+    def build(self) -> None:
+        """Give every buffer its memory and every id its value."""
+        for op in list(self.function.walk()):
+            if op.name == "tile.match_buffer":
+                self.memory[op.result] = op.operands[0]
+            elif op.name == "tile.alloc":
+                self.memory[op.result] = self._allocate(op)
+        for id in scope_ids_of(self.function):
+            self._resolve(id)
+
+    def _allocate(self, op: Operation) -> Value:
+        buffer = buffer_of(op.result)
+        elements = _elements(buffer)
+        alignment = op.attributes["alignment"]
+        if buffer.is_shared:
+            name = self._unique(op.result.name or "shared")
+            type = memref((elements,), buffer.type.ir, tile.SHARED)
+            self.shared_bytes += elements * buffer.type.bytes
+            top = Builder.at_start(self.module.body, op.location)
+            attributes: dict[str, at.Attribute] = {
+                "sym_name": at.string(name),
+                "type": at.type_attr(type),
+                "sym_visibility": at.string("private"),
+                "initial_value": at.UNIT,
+                "alignment": alignment,
+            }
+            if buffer.scope == "shared.dyn":
+                attributes["tile.dynamic"] = at.UNIT
+            top.create("memref.global", (), (), attributes)
+            b = Builder.at_start(self.function.body, op.location)
+            return b.op1("memref.get_global", (), type, {"name": at.symbol(name)}, name)
+        if buffer.scope != "local":
+            raise InvalidTileProgram(f"'{buffer.name}' is in scope '{buffer.scope}'", span=span_at(op.location))
+        b = Builder.at_start(self.function.body, op.location)
+        made: dict[str, at.Attribute] = {
+            "operandSegmentSizes": at.dense_array((0, 0), I32),
+            "alignment": at.integer_attr(16, at.I64),
+        }
+        return b.op1("memref.alloca", (), memref((elements,), buffer.type.ir, tile.PRIVATE), made, op.result.name)
+
+    def _unique(self, name: str) -> str:
+        candidate, count = name, 0
+        while candidate in self.names:
+            candidate, count = f"{name}_{count}", count + 1
+        self.names.add(candidate)
+        return candidate
+
+    def _resolve(self, id: ScopeId) -> None:
+        """Replace a declaration's results."""
+        values = self._values(id)
+        for result, value in zip(id.op.results, values, strict=True):
+            name = result.name
+            if name and value.defining_op is not None:
+                value.name = name
+            result.name = ""
+        id.op.replace_by(values)
+
+    def _values(self, id: ScopeId) -> Sequence[Value]:
+        count = len(id.op.results)
+        if id.kind in ("cta_id", "thread_id"):
+            kind = "block" if id.kind == "cta_id" else "thread"
+            dims = self.ids.launch.grid if kind == "block" else self.ids.launch.block
+            if count == 1 and (id.extents is None or math.prod(dims) == dims[0]):
+                return [self.ids.hardware(kind, "x")]
+            if count == 1 and kind == "thread":
+                return [self.ids.thread()]
+            return [self.ids.hardware(kind, axis) for axis in "xyz"[:count]]
+        expr, hint = _DERIVED[id.kind]
+        whole = self.ids.derived(_KEYS.get(id.kind, id.kind), expr, hint)
+        if count == 1:
+            return [whole]
+        parts: list[Value] = []
+        block = 1
+        for extent in id.extents or ():
+            expr_of_part = mod(floordiv(expr, block), extent)
+            parts.append(self.ids.derived(f"{id.kind}/{block}%{extent}", expr_of_part, hint))
+            block *= extent
+        return parts
+
+
+def _elements(buffer: BufferInfo) -> int:
+    """How many elements the memory of a buffer holds: its layout's span over memory axes, of whole swizzle periods."""
+    layout = buffer.layout
+    if layout is None:
+        return math.prod(buffer.shape)
+    span = plain(layout).storage().span()
+    if isinstance(layout, ComposeLayout):
+        period = 1 << (layout.per_element + layout.atom_len + layout.swizzle_len)
+        span = -(-span // period) * period
+    return span

@@ -1,0 +1,70 @@
+"""How wide a move may be: the widest vector that layouts, beginnings, swizzles and the base's alignment all allow.
+
+In: digits, outermost first, of which the last is innermost; the operands that are moved.  Out: a number of elements.
+Reference: tile.md 7.2, 7.3; nothing here trusts a shape where a stride decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warpsmith.devices import Device
+from warpsmith.ir import attributes as at
+from warpsmith.ir.core import BlockArgument
+from warpsmith.ir.dialects import func
+from warpsmith.tile.buffers import BufferInfo
+from warpsmith.tile.dispatch.digits import Digit, Placement
+
+__all__ = ["base_alignment", "carve", "widest"]
+
+DEFAULT_ALIGNMENT = 16  # bytes, of a parameter
+
+
+def base_alignment(buffer: BufferInfo) -> int:
+    """Bytes that the memory of a buffer is known to be aligned to."""
+    holder = buffer.root.defining_op
+    assert holder is not None
+    if holder.name == "tile.alloc":
+        return 16 if buffer.scope == "local" else holder.int_attr("alignment")
+    argument = holder.operands[0]
+    if isinstance(argument, BlockArgument) and argument.block.parent_op is not None:
+        found = func.arg_attributes(argument.block.parent_op)[argument.index].get("llvm.align")
+        if isinstance(found, at.IntegerAttr):
+            return found.value
+    return DEFAULT_ALIGNMENT
+
+
+def widest(digits: Sequence[Digit], placements: Sequence[Placement], device: Device, most: int = 0) -> int:
+    """Elements that one move can take: a power of two, at most 16 bytes (32 from global memory on sm_100)."""
+    if not digits:
+        return 1
+    bytes_ = max(p.buffer.type.bytes for p in placements)
+    if any(p.buffer.type.kind == "bool" or p.buffer.type.bits != p.buffer.root_type.bits for p in placements):
+        return 1
+    limit = 32 if device.is_blackwell and all(p.buffer.scope in ("global", "local") for p in placements) else 16
+    width = max(1, min(limit // bytes_, most or limit))
+    while width > 1 and not all(_allows(digits, i, p, width) for i, p in enumerate(placements)):
+        width //= 2
+    return width
+
+
+def _allows(digits: Sequence[Digit], operand: int, placement: Placement, width: int) -> bool:
+    last = digits[-1]
+    if last.extent % width or last.steps[operand].stride != 1 or last.steps[operand].is_thread:
+        return False
+    if base_alignment(placement.buffer) % (width * placement.buffer.type.bytes):
+        return False
+    swizzle = placement.swizzle
+    if swizzle is not None and width > 1 << swizzle.per_element:
+        return False
+    outer = [d.steps[operand].stride for d in digits[:-1] if not d.steps[operand].is_thread]
+    return all(stride % width == 0 for stride in outer) and placement.offset_divisor() % width == 0
+
+
+def carve(digits: Sequence[Digit], width: int) -> list[Digit]:
+    """The digits without the innermost `width` elements; what is left counts vectors, in strides of elements."""
+    if width == 1:
+        return list(digits)
+    *rest, last = digits
+    steps = tuple(type(s)(s.stride * width, s.is_thread) for s in last.steps)
+    return [*rest, Digit(last.extent // width, steps)] if last.extent > width else list(rest)

@@ -1,0 +1,372 @@
+"""Expressions of the kernel language: a walk over Python's syntax tree that makes ops for what runs on the device.
+
+In: an expression's tree, the names in reach.  Out: a value of `frontend/values.py`, or a Python object.  What depends
+on no device value is computed now, by Python's rules.  `and`, `or` and `x if c else y` evaluate their right sides only
+where they are wanted: a select where that can't be told, a branch where it can (a load may be out of bounds).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from warpsmith.errors import InvalidTileProgram, TileSyntaxError, WarpsmithError, did_you_mean
+from warpsmith.ir.core import Block
+from warpsmith.ir.dialects import scf
+from warpsmith.ir.effects import is_pure, is_speculatable
+from warpsmith.tile.frontend import numbers, subscripts
+from warpsmith.tile.frontend.operators import BINARY, COMPARE, PYTHON_BINARY, PYTHON_COMPARE
+from warpsmith.tile.frontend.scalars import Operand
+from warpsmith.tile.frontend.state import KernelState
+from warpsmith.tile.frontend.values import Buffer, Inline, Region, Scalar, Variable, items
+
+__all__ = ["Expressions", "Names"]
+
+_NOT_FOUND = object()
+
+
+class Names:
+    """Names in reach: those of this block, of the blocks around it, then the captured ones, then Python's own."""
+
+    def __init__(self, parent: Names | None = None, captured: Mapping[str, Any] | None = None) -> None:
+        self.own: dict[str, Any] = {}
+        self.parent = parent
+        self.captured = captured
+
+    def get(self, name: str) -> Any:
+        at: Names | None = self
+        while at is not None:
+            if name in at.own:
+                return at.own[name]
+            if at.captured is not None and name in at.captured:
+                return at.captured[name]
+            at = at.parent
+        return getattr(builtins, name, _NOT_FOUND)
+
+    def all(self) -> set[str]:
+        found: set[str] = set()
+        at: Names | None = self
+        while at is not None:
+            found |= set(at.own) | set(at.captured or ())
+            at = at.parent
+        return found
+
+    def function_level(self) -> Names:
+        """The names of the whole function."""
+        at = self
+        while at.parent is not None and at.captured is None:
+            at = at.parent
+        return at
+
+
+def found(value: object) -> bool:
+    return value is not _NOT_FOUND
+
+
+class Expressions:
+    """Evaluates expressions of one kernel; `statements.Statements` adds statements."""
+
+    def __init__(self, state: KernelState, names: Names) -> None:
+        self.state = state
+        self.names = names
+
+    def inline(self, macro: Inline, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Expand a macro at this place."""
+        raise TileSyntaxError("a macro can't be called here")
+
+    # -- entry points
+    def evaluate(self, node: ast.expr) -> Any:
+        """The value of an expression; its errors carry its place."""
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise TileSyntaxError(
+                f"the kernel language has no {type(node).__name__} expression", span=self.state.source.span(node)
+            )
+        with self.state.reading(node):
+            return handler(self, node)
+
+    def operand(self, node: ast.expr) -> Operand:
+        """An expression as a scalar or a Python number."""
+        with self.state.reading(node):
+            return self.number(self.evaluate(node))
+
+    def number(self, value: Any) -> Operand:
+        """A value as a scalar or a Python number."""
+        return numbers.number(self.state, value)
+
+    # -- kinds of expression
+    def constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def name(self, node: ast.Name) -> Any:
+        value = self.names.get(node.id)
+        if not found(value):
+            raise TileSyntaxError(f"name '{node.id}' isn't defined", help=did_you_mean(node.id, self.names.all()))
+        return self.state.read(value) if isinstance(value, Variable) else value
+
+    def sequence(self, node: ast.Tuple | ast.List) -> Any:
+        values: list[Any] = []
+        for each in node.elts:
+            if isinstance(each, ast.Starred):
+                values.extend(self.evaluate(each.value))
+            else:
+                values.append(self.evaluate(each))
+        return tuple(values) if isinstance(node, ast.Tuple) else values
+
+    def dictionary(self, node: ast.Dict) -> Any:
+        keys = [self.evaluate(key) if key is not None else None for key in node.keys]
+        return dict(zip(keys, map(self.evaluate, node.values), strict=True))
+
+    def slice(self, node: ast.Slice) -> slice:
+        parts = [None if part is None else self.evaluate(part) for part in (node.lower, node.upper, node.step)]
+        return slice(*parts)
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        owner = self.evaluate(node.value)
+        if isinstance(owner, Buffer):
+            return subscripts.attribute(self.state, owner, node.attr)
+        if isinstance(owner, (Scalar, Region)) and node.attr == "dtype":
+            return str(owner.type if isinstance(owner, Scalar) else owner.buffer.type)
+        try:
+            return getattr(owner, node.attr)
+        except AttributeError as error:
+            shown = ast.unparse(node.value)
+            public = [name for name in dir(owner) if not name.startswith("_")]
+            raise TileSyntaxError(f"{shown} has no '{node.attr}'", help=did_you_mean(node.attr, public)) from error
+
+    def subscript(self, node: ast.Subscript) -> Any:
+        owner, index = self.evaluate(node.value), self.evaluate(node.slice)
+        if isinstance(owner, (Buffer, Region)):
+            return subscripts.region(self.state, owner, index)
+        return self.python(lambda: owner[index])
+
+    def binary(self, node: ast.BinOp) -> Any:
+        lhs, rhs = self.evaluate(node.left), self.evaluate(node.right)
+        name = BINARY.get(type(node.op))
+        if name is not None and _is_number(lhs) and _is_number(rhs):
+            return self.state.scalars.binary(name, self.number(lhs), self.number(rhs))
+        function = PYTHON_BINARY.get(type(node.op))
+        if function is None or _on_device(lhs) or _on_device(rhs):
+            raise InvalidTileProgram("this operator has no meaning for these values")
+        return self.python(lambda: function(lhs, rhs))
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            if not _is_number(value):
+                return not value
+            operand = self.number(value)
+            return (not operand) if not isinstance(operand, Scalar) else self._not(operand)
+        operand = self.number(value)
+        if isinstance(node.op, ast.USub):
+            return self.state.scalars.negate(operand)
+        return self.state.scalars.invert(operand) if isinstance(node.op, ast.Invert) else operand
+
+    def _not(self, operand: Scalar) -> Operand:
+        return self.state.scalars.invert(self.state.scalars.condition(operand))
+
+    def compare(self, node: ast.Compare) -> Any:
+        left = self.evaluate(node.left)
+        result: Any = True
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(right_node)
+            result = self._both(result, self._compared(op, left, right))
+            left = right
+        return result
+
+    def _compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        name = COMPARE.get(type(op))
+        if name is not None and _is_number(left) and _is_number(right):
+            return self.state.scalars.binary(name, self.number(left), self.number(right))
+        if _on_device(left) or _on_device(right):
+            if isinstance(op, (ast.Is, ast.IsNot)):
+                return (left is right) is isinstance(op, ast.Is)
+            raise InvalidTileProgram("these can't be compared")
+        function = PYTHON_COMPARE[type(op)]
+        return self.python(lambda: function(left, right))
+
+    def _both(self, left: Any, right: Any) -> Any:
+        if not isinstance(left, Scalar):
+            return right if left else left
+        if not isinstance(right, Scalar):
+            return left if right else right
+        return self.state.scalars.binary("and", left, right)
+
+    def boolean(self, node: ast.BoolOp) -> Any:
+        is_and = isinstance(node.op, ast.And)
+        result = self.evaluate(node.values[0])
+        for each in node.values[1:]:
+            if not isinstance(result, (Scalar, Region)):
+                if bool(result) != is_and:
+                    return result
+                result = self.evaluate(each)
+                continue
+            known = self.state.scalars.condition(self.number(result))
+            if is_and:
+                result = self.choose(known, lambda each=each: self._truth(each), lambda: False, is_condition=True)
+            else:
+                result = self.choose(known, lambda: True, lambda each=each: self._truth(each), is_condition=True)
+        return result
+
+    def _truth(self, node: ast.expr) -> Operand:
+        operand = self.operand(node)
+        return self.state.scalars.condition(operand) if isinstance(operand, Scalar) else bool(operand)
+
+    def conditional(self, node: ast.IfExp) -> Any:
+        test = self.evaluate(node.test)
+        if not isinstance(test, (Scalar, Region)):
+            return self.evaluate(node.body if test else node.orelse)
+        condition = self.state.scalars.condition(self.number(test))
+        return self.choose(condition, lambda: self.operand(node.body), lambda: self.operand(node.orelse))
+
+    def choose(
+        self, condition: Scalar, yes: Callable[[], Operand], no: Callable[[], Operand], *, is_condition: bool = False
+    ) -> Operand:
+        """`yes` where the condition holds, else `no`: each is computed only where it is wanted, if that can be seen."""
+        state = self.state
+        blocks = Block(), Block()
+        values: list[Operand] = []
+        for block, side in zip(blocks, (yes, no), strict=True):
+            with state.inside(block):
+                values.append(side())
+        if all(is_pure(op) and is_speculatable(op) for block in blocks for op in block):
+            for block in blocks:
+                for op in list(block):
+                    op.unlink()
+                    state.b.insert(op)
+            return self._selected(condition, values, is_condition)
+        scalars = state.scalars
+        with state.inside(Block()):  # only the types matter here
+            probe = scalars.select(condition, *values)
+            assert isinstance(probe, Scalar)
+        type = probe.type
+        op = scf.if_(state.b, condition.value, [type.ir])
+        for region, block, value in zip(op.regions, blocks, values, strict=True):
+            region.blocks.clear()
+            region.add(block)
+            with state.inside(block):
+                scf.yield_(state.b, [scalars.cast(value, type).value])
+        return Scalar(op.result, type)
+
+    def _selected(self, condition: Scalar, values: Sequence[Operand], is_condition: bool) -> Operand:
+        yes, no = values
+        scalars = self.state.scalars
+        if is_condition:  # and, or
+            if no is False:
+                return (
+                    scalars.binary("and", condition, yes) if isinstance(yes, Scalar) else (condition if yes else False)
+                )
+            if yes is True:
+                return scalars.binary("or", condition, no) if isinstance(no, Scalar) else (True if no else condition)
+        return scalars.select(condition, yes, no)
+
+    def joined(self, node: ast.JoinedStr) -> str:
+        parts: list[str] = []
+        for each in node.values:
+            value = self.evaluate(each.value if isinstance(each, ast.FormattedValue) else each)
+            if _on_device(value):
+                raise InvalidTileProgram("a device value has no text")
+            parts.append(str(value))
+        return "".join(parts)
+
+    def call(self, node: ast.Call) -> Any:
+        function = self.evaluate(node.func)
+        arguments: list[Any] = []
+        for each in node.args:
+            if isinstance(each, ast.Starred):
+                arguments.extend(self.evaluate(each.value))
+            else:
+                arguments.append(self.evaluate(each))
+        keywords: dict[str, Any] = {}
+        for each in node.keywords:
+            value = self.evaluate(each.value)
+            keywords.update(value if each.arg is None else {each.arg: value})
+        if isinstance(function, Inline):
+            return self.inline(function, arguments, keywords)
+        device = [v for v in (*arguments, *keywords.values()) if _on_device(v)]
+        own = _BUILTINS.get(function) if (device and isinstance(function, type(len))) or function is range else None
+        if own is not None:
+            return own(self, *arguments, **keywords)
+        if device and not _takes_device_values(function):
+            raise TileSyntaxError(
+                f"{ast.unparse(node.func)} is a Python function: it runs while the kernel is read, and can't take "
+                "device values",
+                help="make it a macro with @T.inline",
+            )
+        return self.python(lambda: function(*arguments, **keywords))
+
+    def python(self, function: Callable[[], Any]) -> Any:
+        """What Python gives; its own errors become ours."""
+        try:
+            return function()
+        except WarpsmithError:
+            raise
+        except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, AttributeError) as error:
+            raise TileSyntaxError(f"{type(error).__name__}: {error}") from error
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Region):
+        return not any(value.kept)
+    return isinstance(value, (Scalar, bool, int, float)) or (hasattr(value, "item") and getattr(value, "ndim", 1) == 0)
+
+
+def _on_device(value: Any) -> bool:
+    parts = items(value)
+    if parts is not None:
+        return any(_on_device(each) for each in parts)
+    return isinstance(value, (Scalar, Variable, Buffer, Region))
+
+
+def _takes_device_values(function: object) -> bool:
+    """Whether a callable is the kernel language's."""
+    return str(getattr(function, "__module__", "")).startswith("warpsmith.tile")
+
+
+def _fold(name: str) -> Callable[..., Any]:
+    def fold(e: Expressions, *values: Any) -> Any:
+        inner = items(values[0]) if len(values) == 1 else None
+        numbers = [e.number(each) for each in (values if inner is None else inner)]
+        result = numbers[0]
+        for each in numbers[1:]:
+            result = e.state.scalars.binary(name, result, each)
+        return result
+
+    return fold
+
+
+def _absolute(e: Expressions, value: Any) -> Any:
+    return e.state.scalars.function("abs", e.number(value))
+
+
+def _range(e: Expressions, *values: Any) -> Any:
+    from warpsmith.tile.frontend.loops import serial
+
+    return serial(*values)
+
+
+_BUILTINS: dict[Any, Callable[..., Any]] = {
+    max: _fold("max"),
+    min: _fold("min"),
+    abs: _absolute,
+    range: _range,
+}
+_HANDLERS: dict[type[ast.expr], Callable[[Expressions, Any], Any]] = {
+    ast.Constant: Expressions.constant,
+    ast.Name: Expressions.name,
+    ast.Tuple: Expressions.sequence,
+    ast.List: Expressions.sequence,
+    ast.Dict: Expressions.dictionary,
+    ast.Slice: Expressions.slice,
+    ast.Attribute: Expressions.attribute,
+    ast.Subscript: Expressions.subscript,
+    ast.BinOp: Expressions.binary,
+    ast.UnaryOp: Expressions.unary,
+    ast.Compare: Expressions.compare,
+    ast.BoolOp: Expressions.boolean,
+    ast.IfExp: Expressions.conditional,
+    ast.Call: Expressions.call,
+    ast.JoinedStr: Expressions.joined,
+}

@@ -1,0 +1,198 @@
+"""Buffers under brackets and dots: regions, elements, and views.
+
+In: a buffer and what stands in the brackets.  Out: a `Region` whose extents are known numbers; where every index is an
+integer it stands for one element, which is loaded when its number is wanted.  Reference: tile.md 2.3, 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
+from warpsmith.ir.core import Value
+from warpsmith.ir.dialects import tile
+from warpsmith.ir.types import MemRefType
+from warpsmith.tile import affine
+from warpsmith.tile.buffers import buffer_of
+from warpsmith.tile.dtypes import INDEX
+from warpsmith.tile.frontend import views
+from warpsmith.tile.frontend.scalars import Operand
+from warpsmith.tile.frontend.state import KernelState
+from warpsmith.tile.frontend.values import Buffer, Region, Scalar, Variable, items
+
+__all__ = ["attribute", "full", "load", "region", "region_value", "shape_of", "store"]
+
+
+def shape_of(buffer: Buffer) -> tuple[int, ...]:
+    """The logical shape; -1 where an extent is symbolic."""
+    type = buffer.value.type
+    assert isinstance(type, MemRefType)
+    return type.shape
+
+
+def full(buffer: Buffer) -> Region:
+    """All of a buffer."""
+    shape = shape_of(buffer)
+    if any(extent < 0 for extent in shape):
+        raise InvalidTileProgram(
+            f"'{buffer.value.name}' has a symbolic extent: its whole isn't a tile",
+            help="take a region of known extents",
+        )
+    return Region(buffer, (0,) * len(shape), shape, (True,) * len(shape))
+
+
+def region(state: KernelState, owner: Buffer | Region, index: Any) -> Region:
+    """A box of a buffer, or of a box."""
+    base = owner if isinstance(owner, Region) else None
+    buffer = owner.buffer if isinstance(owner, Region) else owner
+    shape = base.extents if base is not None else shape_of(buffer)
+    parts: list[Any] = items(index) or [index]
+    if Ellipsis in parts:
+        at = parts.index(Ellipsis)
+        parts[at : at + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
+    if len(parts) > len(shape):
+        raise InvalidTileProgram(f"{len(parts)} indices for '{buffer.value.name}' of shape {_shown(shape)}")
+    parts += [slice(None)] * (len(shape) - len(parts))
+    mins: list[Scalar | int] = []
+    extents: list[int] = []
+    kept: list[bool] = []
+    for d, (part, size) in enumerate(zip(parts, shape, strict=True)):
+        start, extent = _part(state, part, size, d, buffer)
+        if base is not None:
+            moved = state.scalars.binary("add", base.mins[d], start)
+            assert isinstance(moved, (Scalar, int))
+            start = moved
+        mins.append(start)
+        extents.append(extent)
+        kept.append(isinstance(part, slice))
+    return Region(buffer, tuple(mins), tuple(extents), tuple(kept))
+
+
+def _part(state: KernelState, part: Any, size: int, d: int, buffer: Buffer) -> tuple[Scalar | int, int]:
+    if not isinstance(part, slice):
+        start = _integer(state, part)
+        _check_inside(buffer, d, start, 1, size)
+        return start, 1
+    low, high, step = _bounds(part)
+    if step not in (None, 1):
+        raise InvalidTileProgram("a region has no step", help="say it in the layout")
+    start = _integer(state, 0 if low is None else low)
+    if high is None:
+        if size < 0:
+            raise InvalidTileProgram(f"dim {d} of '{buffer.value.name}' is symbolic: its region needs an end")
+        stop: Scalar | int = size
+    else:
+        stop = _integer(state, high)
+    extent = _extent(state, start, stop)
+    if extent < 1:
+        raise InvalidTileProgram(f"the region of dim {d} of '{buffer.value.name}' is empty")
+    _check_inside(buffer, d, start, extent, size)
+    return start, extent
+
+
+def _bounds(part: Any) -> tuple[Any, Any, Any]:
+    return part.start, part.stop, part.step
+
+
+def _integer(state: KernelState, value: Any) -> Scalar | int:
+    if isinstance(value, Variable):
+        return _integer(state, state.read(value))
+    if isinstance(value, Region):
+        return _integer(state, load(state, value))
+    if isinstance(value, Scalar):
+        return Scalar(state.scalars.index(value), INDEX)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidTileProgram(f"an index can't be {value!r}")
+    return int(value)
+
+
+def _extent(state: KernelState, start: Scalar | int, stop: Scalar | int) -> int:
+    if isinstance(start, int) and isinstance(stop, int):
+        return stop - start
+    found = affine.difference(state.scalars.index(stop), state.scalars.index(start))
+    if found is None:
+        raise InvalidTileProgram(
+            "the extent of this region isn't a known number", help="write it as start : start + extent"
+        )
+    return found
+
+
+def _check_inside(buffer: Buffer, d: int, start: Scalar | int, extent: int, size: int) -> None:
+    """InvalidTileProgram for a region that lies outside for every value that its start can take."""
+    if isinstance(start, int):
+        low = high = start
+    else:
+        known = affine.bounds(start.value)
+        if known is None:
+            return
+        low, high = known.lower, known.upper
+    if high < 0 or (size >= 0 and low + extent > size):
+        reach = f"[{low}, {low + extent})" if low == high else f"at {low} or later, {extent} wide,"
+        raise InvalidTileProgram(
+            f"region {reach} lies outside dim {d} of '{buffer.value.name}', which has {size} elements"
+        )
+
+
+def _shown(shape: Sequence[int]) -> str:
+    return str(tuple(shape))
+
+
+# ------------------------------------------------------------------------------------------------------------ elements
+def _indices(state: KernelState, element: Region) -> list[Value]:
+    if buffer_of(element.buffer.value).is_distributed:
+        raise InvalidTileProgram(
+            f"'{element.buffer.value.name}' is spread over threads: its elements can't be named one by one",
+            help="take this thread's registers with .local(), or call a tile primitive",
+        )
+    return [state.scalars.index(start) for start in element.mins]
+
+
+def load(state: KernelState, element: Region) -> Scalar:
+    """One element of a buffer."""
+    if any(element.kept):
+        raise InvalidTileProgram(f"a region of '{element.buffer.value.name}' where a number is needed")
+    state.need_device("a load")
+    type = element.buffer.type
+    indices = _indices(state, element)
+    return Scalar(state.b.op1("tile.load", (element.buffer.value, *indices), type.ir, None, ""), type)
+
+
+def store(state: KernelState, element: Region, value: Operand) -> None:
+    """Write one element of a buffer."""
+    if any(element.kept):
+        raise InvalidTileProgram("a number can't be assigned to a region", help="Tx.fill(region, value)")
+    state.need_device("a store")
+    converted = state.scalars.cast(value, element.buffer.type)
+    state.b.create("tile.store", (converted.value, element.buffer.value, *_indices(state, element)))
+
+
+def region_value(state: KernelState, box: Region) -> Value:
+    """The region as an operand of a primitive."""
+    mins = [state.scalars.index(start) for start in box.mins]
+    return tile.region(state.b, box.buffer.value, mins, box.extents)
+
+
+# ---------------------------------------------------------------------------------------------------------------- dots
+def attribute(state: KernelState, buffer: Buffer, name: str) -> Any:
+    """`A.shape`, `A.view(...)`, ..."""
+    simple: dict[str, Callable[[], Any]] = {
+        "shape": lambda: shape_of(buffer),
+        "dtype": lambda: str(buffer.type),
+        "scope": lambda: lambda: buffer_of(buffer.value).scope,
+        "layout": lambda: buffer_of(buffer.value).layout,
+        "name": lambda: buffer.value.name,
+    }
+    if name in simple:
+        return simple[name]()
+    method = views.METHODS.get(name)
+    if method is None:
+        known = [*simple, *views.METHODS]
+        raise TileSyntaxError(
+            f"a buffer has no '{name}'", help=did_you_mean(name, known) or f"it has {', '.join(known)}"
+        )
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return method(state, buffer, *arguments, **keywords)
+
+    return call
