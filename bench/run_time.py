@@ -26,7 +26,7 @@ from typing import Any
 
 from cases import OTHERS, RUN, Case
 
-_KEEP = ":".join(
+KEEP = ":".join(
     f"glibc.malloc.{name}={value}"
     for name, value in (("mmap_max", 0), ("trim_threshold", 1 << 34), ("top_pad", 1 << 30), ("arena_max", 1))
 )
@@ -53,7 +53,7 @@ def main() -> int:
             if memory == "warm" and arguments.preload:
                 environment |= {"LD_PRELOAD": built(arguments.preload, folder)}
             elif memory == "warm":
-                environment |= {"GLIBC_TUNABLES": _KEEP}
+                environment |= {"GLIBC_TUNABLES": KEEP}
             child = subprocess.run([sys.executable, *sys.argv, "--child", memory], env=environment, check=False)
             status = max(status, child.returncode)
     return status

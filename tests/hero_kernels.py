@@ -20,7 +20,7 @@ from warpsmith.numerics.inputs import Profile
 from warpsmith.targets.nvptx_codegen import ptx_from_llvm
 from warpsmith.targets.ptxas import Cubin, assemble
 
-__all__ = ["analysis_of", "assembled", "body", "case", "emitted", "ids_of", "launched", "rows_of"]
+__all__ = ["analysis_of", "assembled", "body", "case", "emitted", "ids_of", "launched", "rows", "rows_of"]
 
 _MORE_REDUCERS = """
 overwrite { a = f32[] parameter(0)  ROOT b = f32[] parameter(1) }
@@ -36,6 +36,11 @@ largest {
 }
 """
 _ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "hlo" / "cases" / "launch.json").read_text())
+
+
+def rows() -> list[dict[str, Any]]:
+    """All measured rows."""
+    return _ROWS
 
 
 def rows_of(emitter: str, *variants: str) -> list[dict[str, Any]]:

@@ -202,7 +202,7 @@ ENTRY e {
     assert "help: move 'cholesky' out of the fusion" in message
 
 
-def test_scatter_root_is_refused_where_there_is_no_emitter_for_it() -> None:
+def test_a_scatter_root_is_the_scatter_emitters_on_both_machines() -> None:
     text = """HloModule m
 set { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
 f {
@@ -218,10 +218,7 @@ ENTRY e {
   u = f32[4,1] parameter(2)
   ROOT r = f32[8] fusion(x, i, u), kind=kLoop, calls=f
 }"""
-    with pytest.raises(UnsupportedFusion) as caught:
-        kernel(text, target="cpu")
-    assert "'scatter'" in str(caught.value)
-    assert "there is no scatter emitter for CPUs yet" in str(caught.value)
+    assert [kernel(text, target=target).emitter for target in ("cpu", "sm_90")] == ["scatter", "scatter"]
 
 
 def test_numerics_is_checked_and_recorded() -> None:

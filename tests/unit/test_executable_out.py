@@ -96,3 +96,49 @@ def test_a_read_only_output_is_refused(run: ws.Executable) -> None:
     out.flags.writeable = False
     with pytest.raises(ArgumentMismatch, match="read-only"):
         run(a, a, out=out)
+
+
+SLOTS = """HloModule m
+ENTRY e {
+  x = f32[1024,512] parameter(0)
+  y = f32[1024,512] parameter(1)
+  u = f32[3,512] parameter(2)
+  i = s32[] parameter(3)
+  z = s32[] constant(0)
+  r = f32[1024,512] dynamic-update-slice(x, u, i, z)
+  s = f32[1024,512] dynamic-update-slice(y, u, i, z)
+  ROOT t = (f32[1024,512], f32[1024,512]) tuple(r, s)
+}"""
+
+
+@pytest.fixture(scope="module")
+def slots() -> ws.Executable:
+    return ws.compile(ws.parse_hlo(SLOTS))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("donate", [(), (0,), (1,), (0, 1)])
+def test_outputs_that_are_the_updated_arguments(slots: ws.Executable, donate: tuple[int, ...], swapped: bool) -> None:
+    """Wrong: a result that is in its place already is lost when the other one is put into its own."""
+    x, y = np.full((1024, 512), 1, np.float32), np.full((1024, 512), 2, np.float32)
+    u = np.full((3, 512), 9, np.float32)
+    out = [y, x] if swapped else [x, y]
+    first, second = slots(x, y, u, np.int32(5), out=out, donate=donate)
+    assert (first is out[0], second is out[1]) == (True, True)
+    for found, before in ((first, 1), (second, 2)):
+        wanted = np.full((1024, 512), before, np.float32)
+        wanted[5:8] = 9
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_update_of_the_argument_that_is_the_output_copies_nothing(
+    slots: ws.Executable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`out=` gives the memory away as `donate=` does: the update happens there."""
+    copied: list[int] = []
+    monkeypatch.setattr(np, "copyto", lambda target, source: copied.append(target.nbytes))
+    x, y = np.zeros((1024, 512), np.float32), np.zeros((1024, 512), np.float32)
+    u = np.ones((3, 512), np.float32)
+    slots(x, y, u, np.int32(1020), out=[x, y])
+    assert copied == []
+    assert [x.sum(), y.sum()] == [3 * 512, 3 * 512]

@@ -34,6 +34,9 @@ from warpsmith.hlo.module import HloComputation, HloInstruction
 __all__ = ["EMITTERS", "NUMERICS", "choose", "emit", "refusals"]
 
 NUMERICS = ("strict", "xla")
+MOST_BUFFERS = 4095
+"""Of a GPU's kernel: its parameters take 32,764 bytes at most, a pointer eight."""
+
 EMITTERS = ("reduction", "transpose", "input_slices", "scatter", "concatenate", "dynamic_update_slice", "loop")
 """In the order in which they are asked; the last one takes what the others don't."""
 
@@ -108,6 +111,13 @@ def emit(fusion: HloInstruction, device: Device, *, numerics: str = "strict", na
     body = fusion.attributes.get("calls")
     if fusion.opcode != "fusion" or not isinstance(body, HloComputation):
         raise UnsupportedFusion(f"'{fusion.name}' is no fusion", span=fusion.span)
+    buffers = len(body.parameters) + len(body.root.shape.leaves())
+    if device.is_gpu and buffers > MOST_BUFFERS:
+        raise UnsupportedFusion(
+            f"fusion '{fusion.name}' has {buffers} inputs and outputs, and a GPU's kernel takes {MOST_BUFFERS} buffers",
+            span=fusion.span,
+            help="split it into fusions of fewer, or pass its operands as parts of one array",
+        )
     analysis = analyze(body, device, fusion.name)
     emitter, refused = choose(analysis)
     kernel = emitter.emit(analysis, numerics=numerics, name=name)

@@ -19,11 +19,16 @@ __all__ = ["EmittedKernel", "KernelArgument", "SharedTile"]
 
 @dataclass(frozen=True, slots=True)
 class KernelArgument:
-    """One buffer of the kernel's ABI: inputs in operand order, then the output leaves."""
+    """One buffer of the kernel's ABI: inputs in operand order, then the output leaves.
+
+    `whole_words`: its memory has to reach to the end of its last 32-bit word, since a GPU's atomic steps on narrower
+    elements exchange the word around them; what else the word holds keeps its value.
+    """
 
     name: str
     shape: Shape
     is_output: bool
+    whole_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from warpsmith.indexing import IndexingMap
 
 __all__ = ["make_kernel"]
 
+BYTE, WORD = 8, 32
+
 
 def make_kernel(
     functions: KernelFunctions,
@@ -25,13 +27,19 @@ def make_kernel(
     shared_bytes: int = 0,
     chunk: int = 0,
     tile: SharedTile | None = None,
+    steps: bool = False,
 ) -> EmittedKernel:
-    """Emit the functions that the entry calls, and collect the facts."""
+    """Emit the functions that the entry calls, and collect the facts.  `steps`: outputs are written by atomic steps."""
     analysis = functions.analysis
     args = [KernelArgument(each.name, each.array_shape, False) for each in analysis.parameters]
     root = analysis.body.root
     listed = root.operands if root.opcode == "tuple" else (root,)
-    args += [KernelArgument(each.name, leaf, True) for each in listed for leaf in each.shape.leaves()]
+    widest = WORD if steps else BYTE  # a store to an element narrower than a byte is a step, too
+    args += [
+        KernelArgument(each.name, leaf, True, analysis.device.is_gpu and leaf.dtype.bits < widest)
+        for each in listed
+        for leaf in each.shape.leaves()
+    ]
     return EmittedKernel(
         name=functions.name,
         module=functions.finish(),

@@ -35,7 +35,7 @@ def _wrap(function: Operation) -> None:
     ids = [op for op in function.walk() if op.name == "xla_gpu.workgroup_id"]
     extent = ids[0].attributes.get("xla.range") if ids else None
     last = body.terminator
-    inner = [op for op in body if op is not last and not op.row.has(Trait.CONSTANT)]
+    inner = [op for op in body if op is not last and not op.row.has(Trait.CONSTANT) and op.name != "memref.alloca"]
     b = Builder.before(last)
     loop = scf.for_(b, begin, end, arith.index(b, 1), iv_name="workgroup_id_x")
     target: Block = loop.body

@@ -21,8 +21,8 @@ _MAX_TRIPS = 64
 
 
 def run(module: Operation) -> None:
-    """Peel every xla_gpu.loop."""
-    for op in list(module.walk()):
+    """Peel every xla_gpu.loop, inner ones before they are copied with those around them."""
+    for op in reversed(list(module.walk())):
         if op.row.name == "xla_gpu.loop":
             _peel(op)
 

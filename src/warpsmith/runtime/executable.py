@@ -94,9 +94,7 @@ class Executable:
         if only is not None and only.can_write(targets, inputs):
             only.launch(inputs, targets)
             return targets
-        for target, result in zip(targets, self._run(inputs, self._given(inputs, donate)), strict=True):
-            if result is not target:
-                np.copyto(target, result)
+        _deliver(self._run(inputs, self._given(inputs, donate, targets)), targets)
         return targets
 
     def timed(self, *arrays: Any) -> tuple[list[Array], float, float]:
@@ -120,9 +118,12 @@ class Executable:
             raise ArgumentMismatch(f"this module takes {len(self._parameters)} arrays, not {len(arrays)}")
         return list(map(_Parameter.admit, self._parameters, arrays))
 
-    def _given(self, inputs: Sequence[Array], donate: Sequence[int] | bool) -> list[bool]:
-        """Which inputs the run may write to."""
-        named = self.plan.donors if donate is True else donate or ()
+    def _given(
+        self, inputs: Sequence[Array], donate: Sequence[int] | bool, targets: Sequence[Array] = ()
+    ) -> list[bool]:
+        """Which inputs the run may write to: those that were donated, and those that are results' `targets` anyway."""
+        named = {*(self.plan.donors if donate is True else donate or ())}
+        named |= {i for i, array in enumerate(inputs) if any(_is_same_memory(array, each) for each in targets)}
         if not named:
             return [False] * len(inputs)
         given = [i in named and array.flags.writeable for i, array in enumerate(inputs)]
@@ -229,6 +230,22 @@ class _Parameter:
         return ArgumentMismatch(
             f"parameter {self.index}{name} is {self.spec.describe()}, but the array is {given}", help=help
         )
+
+
+def _is_same_memory(array: Array, other: Array) -> bool:
+    """Whether two arrays hold the same elements at the same addresses."""
+    return pointer(array) == pointer(other) and (array.shape, array.strides) == (other.shape, other.strides)
+
+
+def _deliver(results: list[Array], targets: Sequence[Array]) -> None:
+    """Results to where the caller wants them.  One that is there already stays; none is overwritten by another."""
+    for i, target in enumerate(targets):
+        if _is_same_memory(results[i], target):
+            continue
+        for j in range(i + 1, len(results)):
+            if np.may_share_memory(results[j], target):
+                results[j] = results[j].copy()
+        np.copyto(target, results[i])
 
 
 def _checked_out(out: Sequence[Array] | Array, specs: Sequence[BufferSpec]) -> list[Array]:

@@ -20,6 +20,7 @@ from warpsmith.emitters.loop_common import emit_group_loop, entry_emitter, first
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
+from warpsmith.fusion.reasons import Reason
 from warpsmith.fusion.traversal import reshape_is_bitcast
 from warpsmith.hlo.attributes import Window
 from warpsmith.hlo.module import HloInstruction
@@ -67,7 +68,7 @@ class Pieces:
     split: int = 0
 
 
-def matches(analysis: FusionAnalysis) -> str | None:
+def matches(analysis: FusionAnalysis) -> Reason | None:
     """None: the loop emitter takes every fusion whose ops can be emitted element by element."""
     return None
 

@@ -149,8 +149,8 @@ def _atan2(y: Array, x: Array) -> Array:
     root = (angle + other) / 2.0
     root = np.where(np.abs(root) > np.pi / 2, root - np.copysign(np.pi, root), root)
     rough = angle - np.where(np.abs(np.abs(root) - np.pi / 2) < 1e-15, side, root)
-    real = half + np.pi * np.rint((rough - half) / np.pi)
-    real = np.where(np.abs(real) > np.pi + 1e-14, real - np.copysign(2.0 * np.pi, real), real)
+    half_turn = np.abs(np.rint((rough - half) / np.pi)) == 1.0
+    real = np.where(half_turn, half - np.copysign(np.pi, half), half)
     imaginary = np.where(near, 0.25 * np.log1p(ratio), 0.5 * np.log(np.abs(minus) / np.abs(plus)))
     finite = np.isfinite(y) & np.isfinite(x)
     return join(np.where(finite, real, np.nan), np.where(finite, imaginary, np.nan))
