@@ -51,7 +51,7 @@ def test_an_access_out_of_bounds_counts_only_for_threads_that_make_it() -> None:
     bare = """
       %i = arith.addi %t, %c5 : index
       %x = memref.load %in[%i] : memref<8xf32>"""
-    with pytest.raises(SimulationError, match=r"index 8 of dim 0, which has 8 elements \(thread 3"):
+    with pytest.raises(SimulationError, match=r"index 8 of dim 0, which has 8 elements \(block 0, thread 3"):
         run(kernel(bare, "8xf32"))
 
 

@@ -23,6 +23,7 @@ from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
+from warpsmith.simt.checks import Checks
 from warpsmith.simt.ptx import PtxStats, run_ptx, simulate_ptx
 from warpsmith.targets.nvptx_codegen import ptx_from_llvm
 
@@ -47,7 +48,7 @@ def run_on(module: HloModule, arrays: Sequence[Array], target: str) -> tuple[lis
         grid=kernel.grid,
         block=kernel.block,
         aliases=kernel.aliases,
-        check_reads=True,
+        checks=Checks(),
     )
     return [from_memory(data, shape) for data, shape in zip(found, outputs, strict=True)], stats
 
@@ -143,7 +144,7 @@ def test_a_tile_goes_through_shared_memory_as_xla_writes_it() -> None:
     )
     source = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
     target = np.full((64, 96), np.nan, np.float32)
-    stats = run_ptx(text, [source, target], grid=(6,), block=(128,), unwritten=[1])
+    stats = run_ptx(text, [source, target], grid=(6,), block=(128,), checks=Checks(fresh={1: 4 * source.size}))
     assert (target == source.T).all()
     assert stats.findings == []
     assert stats.accesses[("store", "shared", 32)] == source.size

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from simt.ptx_runner import HEADER, run_body
 
 from warpsmith.errors import SimulationError
+from warpsmith.simt.checks import Checks
 from warpsmith.simt.ptx import run_ptx, simulate_ptx
 
 COPY = (
@@ -242,11 +243,13 @@ def test_reading_what_was_never_written_is_found_when_asked_for() -> None:
     body = "ld.shared.b32 %y, [tile+4];"
     shared = ".shared .align 4 .b8 tile[8];"
     assert run_body(body, [0], registers=shared)[0] == [0xFFFFFFFF]
-    with pytest.raises(SimulationError, match="byte 4 of shared memory is read before anything was written there"):
-        run_body(body, [0], registers=shared, unwritten=[1])
-    assert run_body("st.shared.b32 [tile+4], 9;" + body, [0], registers=shared, unwritten=[1])[0] == [9]
-    with pytest.raises(SimulationError, match="byte 0 of 'out'"):
-        run_body("ld.global.b32 %y, [%at];", [0], unwritten=[1])
+    checks = Checks(fresh={1: 4})
+    _, stats = run_body(body, [0], registers=shared, checks=checks)
+    assert [(f.code, f.byte, f.buffer) for f in stats.findings] == [("uninitialised-read", 4, "shared memory")]
+    found, stats = run_body("st.shared.b32 [tile+4], 9;" + body, [0], registers=shared, checks=checks)
+    assert (found, stats.findings) == ([9], [])
+    _, stats = run_body("ld.global.b32 %y, [%at];", [0], checks=checks)
+    assert [(f.code, f.byte, f.index, f.buffer) for f in stats.findings] == [("uninitialised-read", 0, 0, "'out'")]
 
 
 def test_read_only_arrays_stay_as_they_are() -> None:
@@ -295,7 +298,7 @@ def test_an_aliased_output_starts_as_its_input_and_leaves_the_caller_s_array_alo
         grid=(1,),
         block=(1,),
         aliases=[(0, 0)],
-        check_reads=True,
+        checks=Checks(),
     )
     assert found.tolist() == [1, 9, 9]
     assert first.tolist() == [1, 2, 3]

@@ -31,8 +31,9 @@ def test_a_shuffle_says_whether_its_lane_was_in_range() -> None:
 
 def test_a_shuffle_from_a_lane_that_is_elsewhere_is_a_finding() -> None:
     _, stats = run_body("setp.lt.u32 %p0, %i, 8;\n@!%p0 bra $done;\nshfl.sync.down.b32 %y, %x, 4, 31, 0xFF;", X[:32])
-    assert len(stats.findings) == 1
-    assert "from a lane that doesn't run it (block 0, thread 4)" in stats.findings[0]
+    (found,) = stats.findings
+    assert (found.code, found.block, found.thread) == ("shuffle-divergence", (0, 0, 0), (4, 0, 0))
+    assert "takes a value from a lane that doesn't run it" in found.message
 
 
 def test_a_sum_over_a_warp() -> None:
