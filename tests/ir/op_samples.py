@@ -1,7 +1,7 @@
 """A sample of each registered op, in MLIR's own pretty text.
 
-`samples/upstream.mlir`, `samples/ours.mlir` and `samples/tile.mlir` are written by hand; the samples of same-type arithmetic and of casts,
-which all look alike, are made here from the rows.
+`samples/upstream.mlir`, `samples/ours.mlir` and `samples/tile.mlir` are written by hand; the samples of same-type
+arithmetic and of casts, which all look alike, are made here from the rows.
 """
 
 from __future__ import annotations

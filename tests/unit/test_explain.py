@@ -469,6 +469,19 @@ def test_lines_fit_a_terminal() -> None:
         assert max(map(len, str(explained(name)).splitlines())) <= 120
 
 
+def test_a_tile_kernel_is_explained_by_its_primitives(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    file = str(Path(__file__).resolve().parents[2] / "examples" / "tile" / "root_mean_square.py")
+    assert main(["explain", file, "--svg", str(tmp_path / "out.svg")]) == 0
+    out = capsys.readouterr().out
+    assert "gmem_smem: 4 x 128 threads x 4 elements" in out
+    assert "not gmem_smem" in out
+    assert (tmp_path / "out.svg").read_text().startswith("<svg")
+    assert main(["explain", f"{file}:root_mean_square", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [each["variant"] for each in data["primitives"]][:2] == ["gmem_smem", "reg"]
+    assert data["block"] == [128, 1, 1]
+
+
 # -------------------------------------------------------------------------------------------------------------- errors
 def test_bad_input_is_refused_in_our_own_words(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
     with pytest.raises(UnknownTarget, match="unknown target 'sm_9'"):
@@ -478,7 +491,7 @@ def test_bad_input_is_refused_in_our_own_words(capsys: pytest.CaptureFixture[str
     assert main(["explain"]) == 2
     assert "give a file" in capsys.readouterr().err
     assert main(["explain", "kernel.py"]) == 2
-    assert "explain reads HLO" in capsys.readouterr().err
+    assert "kernel.py" in capsys.readouterr().err
     path = tmp_path / "empty.hlo"
     path.write_text("HloModule m\nENTRY e { ROOT p = f32[3] parameter(0) }\n")
     assert main(["explain", str(path)]) == 0

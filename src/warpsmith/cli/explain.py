@@ -3,6 +3,7 @@
   warpsmith explain FILE.hlo
   warpsmith explain FILE.hlo --target cpu
   warpsmith explain FILE.hlo --target l40s --svg kernel.svg
+  warpsmith explain KERNELS.py:softmax      a tile kernel: which variant each primitive got, and why
 
 Nothing is timed, and no GPU is needed: costs are counted by simulating blocks of each kernel, times are a model's.
 """
@@ -17,7 +18,7 @@ from warpsmith.errors import UsageError
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="HLO text (- for standard input), or FILE.py[:NAME]")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     parser.add_argument(
         "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
@@ -33,11 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if (arguments.file is None) == (arguments.example is None):
         raise UsageError("give a file, or --example NAME", help="see `warpsmith explain --help`")
-    if (arguments.file or "").endswith(".py"):
-        raise UsageError(
-            f"{arguments.file} is Python, and explain reads HLO",
-            help="`warpsmith tile` shows the stages of tile programs",
-        )
+    if arguments.file is not None and arguments.file.partition(":")[0].endswith(".py"):
+        return _tile(arguments)
     name = arguments.file or f"{arguments.example}.hlo"
     text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
     found = explain(parse_hlo(text, name), arguments.target, numerics=arguments.numerics)
@@ -46,4 +44,21 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_text(arguments.svg, explanation_svg(found))
     write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
+    return 0
+
+
+def _tile(arguments: argparse.Namespace) -> int:
+    """A tile kernel of a Python file."""
+    from warpsmith.compiler.tile_files import load_kernel
+    from warpsmith.report.tile import tile_explanation, tile_explanation_data
+
+    kernel = load_kernel(arguments.file, {})
+    if arguments.svg is not None:
+        from warpsmith.tile.picture import kernel_svg
+
+        write_text(arguments.svg, kernel_svg(kernel))
+    if arguments.json:
+        write_text(None, json.dumps(tile_explanation_data(kernel, arguments.target)))
+    else:
+        write_text(None, tile_explanation(kernel, arguments.target))
     return 0

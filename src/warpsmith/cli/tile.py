@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.stage is None and not arguments.run and not arguments.explain:
             return 0
     if arguments.explain:
-        write_text(arguments.out, _explanation(kernel, arguments.target))
+        from warpsmith.report.tile import tile_explanation
+
+        write_text(arguments.out, tile_explanation(kernel, arguments.target))
         return 0
     if arguments.run:
         return _run(kernel, arguments)
@@ -74,17 +76,6 @@ def _constants(given: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             found[name] = text
     return found
-
-
-def _explanation(kernel: Kernel, target: str) -> str:
-    from warpsmith.compiler.tile_programs import explain_tile
-
-    lines = [f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}"]
-    for choice in explain_tile(kernel, target):
-        lines.append(f"{choice.location.file}:{choice.location.line}: {choice.call}")
-        lines.append(f"  {choice.variant}: {choice.partition}")
-        lines += [f"  not {name}: {reason}" for name, reason in choice.rejected]
-    return "\n".join(lines)
 
 
 def _run(kernel: Kernel, arguments: argparse.Namespace) -> int:

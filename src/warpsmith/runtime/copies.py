@@ -1,4 +1,4 @@
-"""Copies of large arrays by all cores, past the caches: a buffer that may not be written to, before a kernel updates it.
+"""Copies of large arrays by all cores, past the caches: of a buffer that a kernel may not write to, but updates.
 
 In: an array.  Out: a copy of it in memory of the pool.
 """

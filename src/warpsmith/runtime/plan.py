@@ -98,8 +98,8 @@ class KernelInfo:
 class KernelStep:
     """A kernel over buffers: inputs in order, then outputs.  `frees`: storages whose last use this is.
 
-    `aliases`: (output, input) pairs, by position, that are one buffer to the kernel: the input's memory, or a copy of it
-    where that isn't the plan's to write to, or is needed later.
+    `aliases`: (output, input) pairs, by position, that are one buffer to the kernel: the input's memory, or a copy of
+    it where that isn't the plan's to write to, or is needed later.
     """
 
     kernel: CpuKernel
