@@ -85,7 +85,7 @@ def reduced(dtype: str, dims: tuple[int, ...], gone: int) -> Moved:
     kept = [n for d, n in enumerate(dims) if d != gone]
     width = by_name(dtype).bits // 8
     text = f"""x = {dtype}[{",".join(map(str, dims))}] parameter(0)
-        z = {dtype}[] constant(0)
+        z = {dtype}[] constant({"(0,0)" if dtype == "c64" else "0"})
         ROOT r = {dtype}[{",".join(map(str, kept))}] reduce(x, z), dimensions={{{gone}}}, to_apply=add_{dtype}"""
     return Moved(text, width * math.prod(dims), width * math.prod(kept))
 
@@ -102,6 +102,7 @@ def watched(text: str) -> Simulation:
 TRANSPOSES = {
     "padded, f32": transposed("f32", (64, 96), (1, 0)),
     "padded, f64": transposed("f64", (64, 96), (1, 0)),
+    "padded, c64": transposed("c64", (64, 96), (1, 0)),
     "padded, three dims": transposed("f32", (3, 64, 96), (0, 2, 1)),
     "padded, minor kept, f32": transposed("f32", (64, 96, 2), (1, 0, 2)),
     "padded, minor kept, bf16": transposed("bf16", (64, 96, 4), (1, 0, 2)),
@@ -130,11 +131,13 @@ REDUCTIONS = {
     "row": reduced("f32", (24, 1024), 1),
     "row, bf16": reduced("bf16", (24, 2048), 1),
     "row, f64": reduced("f64", (24, 1024), 1),
+    "row, c64": reduced("c64", (24, 1024), 1),
     "multi_row": reduced("f32", (4096, 16), 1),
     "multi_row, bf16": reduced("bf16", (4096, 16), 1),
     "column": reduced("f32", (256, 128), 0),
     "column, bf16": reduced("bf16", (256, 256), 0),
     "column, f64": reduced("f64", (256, 64), 0),
+    "column, c64": reduced("c64", (256, 64), 0),
     "small_column": reduced("f32", (4, 512, 8), 1),
     "small_column, bf16": reduced("bf16", (4, 512, 8), 1),
 }

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 import weakref
 
 import ml_dtypes
 import numpy as np
 import pytest
+from needs import needs_jax
 
-from warpsmith import dtypes
+from warpsmith import compile, dtypes
 from warpsmith.errors import ArgumentMismatch
+from warpsmith.hlo.parser import parse_hlo
 from warpsmith.runtime import dlpack
 
 NUMPY_TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -165,3 +169,70 @@ def test_a_tensor_on_a_device_is_described_but_not_viewed() -> None:
     assert dlpack.read(producer).device == dlpack.CUDA
     with pytest.raises(ArgumentMismatch, match="on a device"):
         dlpack.to_numpy(producer)
+
+
+UPDATE = """HloModule m
+ENTRY e {{
+  x = {0}[512,256] parameter(0)
+  u = {0}[3,256] parameter(1)
+  i = s32[] parameter(2)
+  z = s32[] constant(0)
+  ROOT r = {0}[512,256] dynamic-update-slice(x, u, i, z)
+}}"""
+
+
+@pytest.mark.parametrize("name", ["f32", "bf16", "f8e4m3fn", "f8e5m2", "pred", "c64"])
+def test_a_call_takes_and_gives_tensors_without_a_copy(name: str) -> None:
+    """A donated argument of another library is updated in place, and the result goes on as it is."""
+    run = compile(parse_hlo(UPDATE.format(name)))
+    dtype = dtypes.by_name(name).numpy
+    x, u = np.zeros((512, 256), dtype), np.ones((3, 256), dtype)
+    (kept,) = run(dlpack.export(x), u, np.int32(7))
+    assert not np.may_share_memory(kept, x)
+    assert not x.astype(np.complex64).any()
+    (result,) = run(dlpack.export(x), u, np.int32(7), donate=(0,))
+    assert dlpack.to_numpy(dlpack.export(result)).ctypes.data == x.ctypes.data
+    wanted = np.zeros((512, 256), np.complex64)
+    wanted[7:10] = 1
+    np.testing.assert_array_equal(x.astype(np.complex64), wanted)
+
+
+def test_an_argument_that_another_library_made_read_only_is_not_written_to() -> None:
+    run = compile(parse_hlo(UPDATE.format("bf16")))
+    x, u = np.zeros((512, 256), ml_dtypes.bfloat16), np.ones((3, 256), ml_dtypes.bfloat16)
+    x.flags.writeable = False
+    (result,) = run(dlpack.export(x), u, np.int32(7), donate=(0,))
+    assert not x.astype(np.float32).any()
+    assert result.astype(np.float32).sum() == 3 * 256
+
+
+IN_JAX = """
+import jax, ml_dtypes, numpy
+from warpsmith import compile, parse_hlo
+from warpsmith.runtime.dlpack import export
+for name in ("bf16", "f8e4m3fn", "f32"):
+    type = f"{name}[4096,512]"
+    run = compile(parse_hlo(f"HloModule m\\nENTRY e {{ p = {type} parameter(0)  ROOT r = {type} negate(p) }}"))
+    x = numpy.ones((4096, 512), run.plan.buffers[run.plan.parameters[0]].dtype.numpy)
+    (result,) = run(x)
+    there = jax.dlpack.from_dlpack(export(result))
+    print(name, there.dtype, there.unsafe_buffer_pointer() == result.ctypes.data, float(there[7, 9]))
+    (back,) = run(there)
+    print(bool((back == x).all()))
+"""
+
+
+@needs_jax
+def test_jax_takes_results_where_they_lie() -> None:
+    """bf16 and f8 too; and its arrays come back in."""
+    found = subprocess.run([sys.executable, "-c", IN_JAX], capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    assert found[:-1] == [
+        "bf16 bfloat16 True -1.0",
+        "True",
+        "f8e4m3fn float8_e4m3fn True -1.0",
+        "True",
+        "f32 float32 True -1.0",
+        "True",
+    ]

@@ -53,7 +53,8 @@ def launch(analysis: FusionAnalysis) -> Launch:
         vector = scatter.elements_per_lane(device.warp_size)
         return Launch((blocks, 1, 1), (WARPS_PER_BLOCK * device.warp_size, 1, 1), vector)
     shape = scatter.updates[0].array_shape
-    vector = math.gcd(scatter.slice_elements, unroll_factor(analysis, shape)) if scatter.is_simple else 1
+    together = scatter.is_simple and scatter.lie_apart
+    vector = math.gcd(scatter.slice_elements, unroll_factor(analysis, shape)) if together else 1
     found = calculate_launch(shape.elements, device, vector)
     threads = -(-found.block[0] // device.warp_size) * device.warp_size
     return Launch(found.grid, (threads, 1, 1), vector)
@@ -79,4 +80,4 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     e.drop_unused()
     functions.close_entry(results, chosen, NAME, variant)
     shown = [(title, over_ids(map, chosen)) for title, map in maps]
-    return make_kernel(functions, chosen, NAME, shown, variant=variant)
+    return make_kernel(functions, chosen, NAME, shown, variant=variant, steps=scatter.needs_step)

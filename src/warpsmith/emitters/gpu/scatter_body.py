@@ -118,7 +118,7 @@ class ScatterBody:
         e, scatter = self.e, self.scatter
         if scatter.overwrites:
             return [insert_element(e.b, e, updates[0], tensors[0], place)]
-        if not scatter.is_unique:
+        if scatter.needs_step:
             return [self._step(tensors[0], place, updates[0])]
         current = [self._extract(tensor, place, parts) for tensor, parts in zip(tensors, updates, strict=True)]
         new = self.combined(current, updates)

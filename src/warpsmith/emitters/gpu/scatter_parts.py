@@ -18,6 +18,7 @@ __all__ = ["Scatter", "refusal"]
 
 INDEX_LOAD_BITS = 128  # of neighbouring indices, or update elements, that a lane reads at once
 INDICES_PER_CORE = 4
+BYTE = 8
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,13 @@ class Scatter:
     @property
     def is_unique(self) -> bool:
         return self.instruction.attributes.get("unique_indices") is True
+
+    @property
+    def needs_step(self) -> bool:
+        """Whether other threads may change what holds an element while it is updated: equal indices, or one byte."""
+        if self.overwrites:
+            return False
+        return not self.is_unique or self.operands[0].array_shape.dtype.bits < BYTE
 
     @property
     def is_sorted(self) -> bool:
@@ -122,6 +130,12 @@ class Scatter:
         )
 
     @cached_property
+    def lie_apart(self) -> bool:
+        """Whether the slices of a simple scatter's updates lie one behind the other in memory."""
+        shape = self.updates[0].array_shape
+        return next((d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1), 0) == 0
+
+    @cached_property
     def slices(self) -> int:
         """How many slices there are."""
         return math.prod(self.update_dims[d] for d in self.scatter_dims)
@@ -163,8 +177,10 @@ def refusal(analysis: FusionAnalysis) -> Reason | None:
     users = [user for each in scatter.operands for user in analysis.body.users(each)]
     if len(set(scatter.operands)) < scatter.count or len(users) > scatter.count:
         return reason(f"an operand of '{name}' is read elsewhere in the fusion, while it is updated")
-    if scatter.is_unique or scatter.overwrites:
+    if not scatter.needs_step:
         return None
+    if scatter.count > 1 and scatter.is_unique:
+        return reason(f"'{name}' updates elements narrower than a byte in several operands: one step can't do that")
     if scatter.count > 1:
         return reason(f"'{name}' combines several operands at once, and its indices may repeat: one step can't do that")
     if scatter.operands[0].array_shape.dtype.is_complex and combiner_opcode(scatter.computation) != "add":

@@ -20,6 +20,7 @@ from warpsmith.ir.types import (
     pointer,
     with_element,
 )
+from warpsmith.passes.convert_to_llvm.alignment import element_alignment
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 
 DYNAMIC_GEP = -(1 << 31)  # stands for "see the operand" in rawConstantIndices
@@ -57,12 +58,17 @@ def address(b: Builder, base: Value, index: Value, element: Type, *, masked: boo
     return gep(b, base, element, (index,), (DYNAMIC_GEP,), inbounds=not masked)
 
 
-def access_attributes(low: Lowering, op: Operation, element: Type) -> dict[str, at.Attribute]:
-    """Alignment (one element's unless the op claims more) and the flags that LLVM knows."""
+def access_attributes(
+    low: Lowering, op: Operation, element: Type, base: Value, index: Value
+) -> dict[str, at.Attribute]:
+    """Alignment (the element's unless the op claims more) and the flags that LLVM knows."""
     attributes = {k: op.attributes[k] for k in ("invariant", "nontemporal", "alignment") if k in op.attributes}
     if low.on_cpu:
         attributes.pop("invariant", None)
-    attributes.setdefault("alignment", at.integer_attr(max(1, bit_width(element) // 8), I64))
+    known = max(1, bit_width(element) // 8)
+    if not low.on_cpu:
+        known = element_alignment(base, index, known)
+    attributes.setdefault("alignment", at.integer_attr(known, I64))
     return attributes
 
 
@@ -73,7 +79,7 @@ def load(low: Lowering, op: Operation) -> None:
     pointer_ = address(b, base, index, element)
     type = op.result.type
     stored = with_element(type, element)
-    value = b.op1("llvm.load", (pointer_,), stored, access_attributes(low, op, element), op.result.name)
+    value = b.op1("llvm.load", (pointer_,), stored, access_attributes(low, op, element, base, index), op.result.name)
     if stored is not type:
         value = b.op1("llvm.trunc", (value,), type)
     op.replace_by((value,))
@@ -86,7 +92,8 @@ def store(low: Lowering, op: Operation) -> None:
     stored = with_element(value.type, element)
     if stored is not value.type:
         value = b.op1("llvm.zext", (value,), stored)
-    b.create("llvm.store", (value, address(b, base, index, element)), (), access_attributes(low, op, element))
+    attributes = access_attributes(low, op, element, base, index)
+    b.create("llvm.store", (value, address(b, base, index, element)), (), attributes)
     op.erase()
 
 
