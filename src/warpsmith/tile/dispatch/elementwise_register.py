@@ -21,7 +21,7 @@ from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
 
-__all__ = ["VARIANTS"]
+__all__ = ["VARIANTS", "covers"]
 
 
 def _anchor(call: CallContext) -> str | None:
@@ -84,13 +84,13 @@ def _check_thread(
     name = placements[number].buffer.name
     if anchor.is_thread and own.stride == 0 and not own.is_thread:
         copies = [(extent, step.stride) for extent, step in placements[number].replicas if step.is_thread]
-        if _covers(copies, digit.extent, anchor.stride):
+        if covers(copies, digit.extent, anchor.stride):
             return
         raise Decline(f"{roles[number]} {name} isn't copied to the threads among which dst is spread")
     raise Decline(f"{roles[number]} {name} is spread over threads otherwise than dst {placements[0].buffer.name}")
 
 
-def _covers(copies: list[tuple[int, int]], extent: int, stride: int) -> bool:
+def covers(copies: list[tuple[int, int]], extent: int, stride: int) -> bool:
     """Whether copies lie on every thread that a digit steps to."""
     chain = sorted(copies, key=lambda each: each[1])
     reach: dict[int, int] = {}

@@ -25,6 +25,8 @@ MODULES: tuple[str, ...] = (
     "copy_fallback",
     "elementwise_register",
     "elementwise_shared",
+    "reduce_register",
+    "reduce_shared",
 )
 
 
