@@ -15,6 +15,7 @@ from hlo.jax_programs.dump import Dump
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.evaluator import (
+    estimate,
     estimate_errors,
     evaluate,
     evaluate_with_bounds,
@@ -263,3 +264,16 @@ def test_small_mistakes_in_a_transformer_step_are_outside(
     found = evaluate(mistaken, *each.inputs)
     inside = [within_bounds(*four).all() for four in zip(found, outputs, limits, types, strict=True)]
     assert not all(inside)
+
+
+def test_large_results_keep_their_sure_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would take many evaluations of millions of elements isn't done."""
+    module, x, weights = _deep()
+    inputs = [x, *weights]
+    assert any(each.any() for each in evaluate_with_limits(module, *inputs, op_ulp_bound=bound)[2])
+    monkeypatch.setattr(estimate, "_MOST_ELEMENTS", ROWS * WIDTH - 1)
+    outputs, limits, estimated = evaluate_with_limits(module, *inputs, op_ulp_bound=bound)
+    assert not any(each.any() for each in estimated)
+    sure = evaluate_with_bounds(module, *inputs, op_ulp_bound=bound)
+    for mine, theirs in zip((*outputs, *limits), (*sure[0], *sure[1]), strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -234,6 +234,8 @@ def _with_margin(seen: Array, size: Array, dtype: DType) -> Array:
 
 
 _USEFUL = 1e-2
+_MOST_ELEMENTS = 1 << 20
+"""Outputs of more elements keep their sure bounds: the module would be evaluated many times over."""
 
 
 def evaluate_with_limits(
@@ -242,7 +244,8 @@ def evaluate_with_limits(
     """The interpreter's outputs; how far a kernel's may be from them; and where that is an estimate (bool arrays).
 
     A limit is the sure bound of `evaluate_with_bounds` where that is at most a hundredth of the element, else the
-    lesser of it and `estimate_errors`.  The module is evaluated again only if there are elements of the second kind.
+    lesser of it and `estimate_errors`.  The module is evaluated again only if there are elements of the second kind,
+    and no more than a million elements in all: larger results keep their sure bounds.
     """
     outputs, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=op_ulp_bound, step_limit=step_limit)
     leaf_types = [leaf.dtype for leaf in module.entry.root.shape.leaves() if leaf.dtype.kind is not Kind.TOKEN]
@@ -251,8 +254,8 @@ def evaluate_with_limits(
             ~(bound <= _USEFUL * np.abs(number(output, dtype))) & (bound > 0)
             for bound, output, dtype in zip(bounds, outputs, leaf_types, strict=True)
         ]
-    if not any(each.any() for each in loose):
-        return outputs, bounds, loose
+    if not any(each.any() for each in loose) or sum(each.size for each in outputs) > _MOST_ELEMENTS:
+        return outputs, bounds, [np.zeros(each.shape, np.bool_) for each in outputs]
     estimates = estimate_errors(module, *arrays, outputs=outputs, op_ulp_bound=op_ulp_bound, step_limit=step_limit)
     estimated = [each & (guess < bound) for each, guess, bound in zip(loose, estimates, bounds, strict=True)]
     limits = [np.where(e, guess, bound) for e, guess, bound in zip(estimated, estimates, bounds, strict=True)]
