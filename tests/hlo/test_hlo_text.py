@@ -160,6 +160,7 @@ FORMS = [
     "ENTRY e { x = f32[2] parameter(0)  y = f32[2] negate(x) }",
     "e { x = f32[2] parameter(0)\n y = f32[2] negate(x) }",
     "// one\nHloModule m /* two\n lines */\nENTRY e { // here\n x = f32[2] /*shape*/ parameter( /*n*/ 0) }",
+    "/*a*/ HloModule /*b*/ m/*c*/, /*d*/ is_scheduled=true , //\n num_partitions=1\nENTRY e { x = s8[] parameter(0) }",
     "HloModule m ENTRY e { x = f32[2] parameter(0) ROOT y =\n f32[2]\n  negate(\n x\n )\n }",
     "ENTRY e { x = f32[2] parameter(0)\n y = (f32[2], /*index=1*/f32[2]) tuple(f32[2] x, /*index=1*/ f32[2] %x) }",
     "HloModule m\nENTRY e { %0 = f32[2] parameter(0)\n ROOT %1 = f32[2] negate(%0) }",

@@ -11,7 +11,7 @@ import pytest
 
 from warpsmith.cli import main
 from warpsmith.compiler.bisection import bisect
-from warpsmith.errors import PassFailed
+from warpsmith.errors import ArgumentMismatch, PassFailed
 from warpsmith.hlo import parse_hlo
 from warpsmith.hlo.module import HloModule
 from warpsmith.ir.builder import Builder
@@ -54,7 +54,7 @@ def passes_are_looked_up_anew() -> Iterator[None]:
 
 def broken(monkeypatch: pytest.MonkeyPatch, module: object, damage: Break) -> None:
     """The pass in `module` also does `damage`, each time it runs."""
-    right = module.run  # type: ignore[attr-defined]
+    right: Callable[[Operation], None] = vars(module)["run"]
 
     def run(ir: Operation) -> None:
         right(ir)
@@ -77,6 +77,14 @@ def blame(module: HloModule, target: str = "sm_90") -> tuple[str, str]:
     culprit = bisect(module, *random_inputs(module), target=target).culprit
     assert culprit is not None
     return culprit.step, culprit.what
+
+
+def test_too_few_arrays_are_refused() -> None:
+    module = parse_hlo(
+        "ENTRY e {\n  x = f32[4] parameter(0)\n  y = f32[4] parameter(1)\n  ROOT z = f32[4] add(x, y)\n}\n"
+    )
+    with pytest.raises(ArgumentMismatch, match="takes 2 arrays and was given 1"):
+        bisect(module, np.ones(4, np.float32))
 
 
 @pytest.mark.parametrize("target", ["sm_90", "cpu"])
@@ -175,3 +183,13 @@ def test_the_command_prints_the_culprit_and_ends_with_1(
     assert main(["bisect", str(file), "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["culprit"]["step"] == "licm"
+
+
+@pytest.mark.parametrize("target", ["sm_90", "cpu"])
+def test_empty_and_complex_results_are_compared(target: str) -> None:
+    for text in (
+        "HloModule m\nENTRY e { x = f32[8,0] parameter(0) ROOT r = f32[8,0] add(x, x) }",
+        "HloModule m\nENTRY e { x = c64[9] parameter(0) ROOT r = c64[9] add(x, x) }",
+    ):
+        module = parse_hlo(text)
+        assert bisect(module, *random_inputs(module), target=target).culprit is None

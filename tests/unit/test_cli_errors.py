@@ -73,6 +73,17 @@ def test_an_error_in_a_file_shows_the_place(names: dict[str, str], capsys: pytes
     assert lines[2].endswith(" " * 18 + "^^^^")
 
 
+@pytest.mark.parametrize("command", ["run", "bisect"])
+def test_a_parameter_that_no_memory_could_hold_is_an_error(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The module is refused before input is made for it."""
+    file = tmp_path / "m.hlo"
+    file.write_text("ENTRY e { x = f32[4611686018427387904] parameter(0) ROOT y = f32[4611686018427387904] abs(x) }")
+    assert main([command, str(file)]) == 2
+    assert "no memory could hold" in capsys.readouterr().err
+
+
 def test_an_output_that_cannot_be_written_is_an_error(
     names: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

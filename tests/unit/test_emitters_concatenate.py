@@ -90,6 +90,12 @@ def test_every_pass_keeps_the_interpreters_results(name: str) -> None:
     check_passes(case(name, FUSIONS[name]), "sm_90")
 
 
+@pytest.mark.parametrize("target", ["cpu", "sm_90"])
+def test_a_concatenation_of_nothing_is_a_kernel(target: str) -> None:
+    """Where no operand has an element, none can be left out of the choice."""
+    check(body("p = f32[8,0] parameter(0) ROOT r = f32[8,0] concatenate(p, p), dimensions={1}"), target=target)
+
+
 def test_vectors_where_all_sizes_are_even() -> None:
     """The unroll factor divides every operand's size; a thread's elements stay within one operand."""
     assert emitted(LARGE).unroll == 2

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from differential import check_passes
 from hero_kernels import analysis_of, assembled, body, case, emitted, ids_of, launched, rows_of
 from needs import needs_ptxas
 from unit.kernel_runner import check
 
+import warpsmith as ws
 from warpsmith.emitters.gpu import dynamic_update_slice
 
 
@@ -125,3 +127,16 @@ def test_ptxas_takes_the_ptx(target: str) -> None:
     ptx, _ = assembled(FUSIONS["update of what was there"][0], target)
     assert ptx.count(".param .u64") >= 4
     assert "ld.global.b32" in ptx or "ld.global.f32" in ptx
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90"])
+def test_a_result_of_another_layout_is_no_update_in_place(target: str) -> None:
+    """What isn't updated must move to its new place as well."""
+    module = ws.parse_hlo(
+        "HloModule m\nENTRY e { x = s64[2,3,4]{1,2,0} parameter(0) u = s64[2,3,1]{1,0,2} parameter(1) "
+        "i = s8[] parameter(2) ROOT r = s64[2,3,4]{2,1,0} dynamic-update-slice(x, u, i, i, i) }"
+    )
+    x, u, i = np.arange(24).reshape(2, 3, 4), np.full((2, 3, 1), 100), np.int8(0)
+    (expected,) = ws.evaluate(module, x, u, i)
+    found = ws.compile(module, cache=False)(x, u, i) if target == "cpu" else ws.simulate(module, x, u, i).outputs
+    np.testing.assert_array_equal(found[0], expected)

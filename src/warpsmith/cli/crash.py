@@ -107,12 +107,14 @@ def _versions() -> dict[str, str]:
     return found
 
 
-_REPLAY = '''"""Run from this folder, with Warpsmith installed: python replay.py"""
+_REPLAY = '''"""With Warpsmith installed: python replay.py"""
 
 import json
+import os
 import sys
 
 from warpsmith.cli import main
 
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
 sys.exit(main(json.load(open("command.json"))[1:]))
 '''

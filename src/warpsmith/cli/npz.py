@@ -1,11 +1,11 @@
-"""Arrays in .npz files: named 0, 1, ...; dtypes that numpy lacks as raw bytes beside an entry `dtypes`."""
+"""Arrays in .npz files, by number or by name; dtypes that numpy lacks as raw bytes beside an entry `dtypes`."""
 
 from __future__ import annotations
 
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,25 +14,39 @@ from warpsmith.cli.files import write_bytes
 from warpsmith.dtypes import by_name, from_numpy
 from warpsmith.errors import FileError
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["read_named", "read_npz", "write_named", "write_npz"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read_npz(path: str) -> list[Array]:
     """The arrays 0, 1, ... of a file.  Raises FileError when it isn't one or numbers are missing."""
+    arrays = read_named(path)
+    numbered = [str(i) for i in range(len(arrays))]
+    if set(numbered) != set(arrays):
+        raise FileError(f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}", help="name its arrays 0, 1, 2, ...")
+    return [arrays[n] for n in numbered]
+
+
+def read_named(path: str) -> dict[str, Array]:
+    """The arrays of a file by name.  Raises FileError when it isn't an .npz file."""
     try:
-        with np.load(path, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files}
+        with open(path, "rb") as file:  # numpy would leave open what it can't read
+            found: Any = np.load(file, allow_pickle=False)
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                raise FileError(
+                    f"{path} isn't an .npz file: it holds one array", help="np.savez writes several, by name"
+                )
+            arrays: dict[str, Any] = {name: found[name] for name in found.files}
     except OSError as error:
         raise FileError(f"can't read {path}: {error.strerror or error}") from error
-    except (ValueError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise FileError(f"{path} isn't an .npz file of plain arrays: {error}") from error
+    for name, each in arrays.items():
+        if not isinstance(each, np.ndarray):  # numpy gives other files' bytes
+            raise FileError(f"{path} isn't an .npz file of plain arrays: '{name}' is none")
     dtypes = _names(path, arrays.pop("dtypes")) if "dtypes" in arrays else {}
-    numbered = sorted((n for n in arrays if n.isdigit()), key=int)
-    if numbered != [str(i) for i in range(len(arrays))]:
-        raise FileError(f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}", help="name its arrays 0, 1, 2, ...")
-    return [_typed(path, n, arrays[n], dtypes[n]) if n in dtypes else arrays[n] for n in numbered]
+    return {n: _typed(path, n, each, dtypes[n]) if n in dtypes else each for n, each in arrays.items()}
 
 
 def _names(path: str, entry: Array) -> dict[str, str]:
@@ -61,11 +75,15 @@ def _typed(path: str, name: str, codes: Array, dtype_name: str) -> Array:
 
 
 def write_npz(path: str, arrays: Sequence[Array]) -> None:
-    """Write arrays 0, 1, ...; those of bf16, f8, int4... as bytes of the same shape, their names in `dtypes`."""
+    """Write arrays 0, 1, ...; as `write_named`."""
+    write_named(path, {str(i): array for i, array in enumerate(arrays)})
+
+
+def write_named(path: str, arrays: Mapping[str, Array]) -> None:
+    """Write arrays by name; those of bf16, f8, int4... as bytes of the same shape, their names in `dtypes`."""
     entries: dict[str, Any] = {}
     dtypes: dict[str, str] = {}
-    for i, array in enumerate(arrays):
-        name = str(i)
+    for name, array in arrays.items():
         if array.dtype.isbuiltin == 1:
             entries[name] = array
         else:

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.cli.files import write_bytes, write_text
-from warpsmith.errors import FileError, UsageError
+from warpsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from warpsmith.compiler.tile_programs import TileRun
@@ -79,29 +79,15 @@ def _constants(given: list[str]) -> dict[str, Any]:
 
 
 def _run(kernel: Kernel, arguments: argparse.Namespace) -> int:
-    import numpy as np
-
+    from warpsmith.cli.npz import read_named, write_named
     from warpsmith.compiler.tile_programs import run_tile
 
-    given = None
-    if arguments.input:
-        given = _arrays(arguments.input)
+    given = read_named(arguments.input) if arguments.input else None
     result = run_tile(kernel, given, target=arguments.target, platform=arguments.platform, seed=arguments.seed)
     if arguments.output:
-        arrays: dict[str, Any] = {name: np.asarray(array) for name, array in result.outputs.items()}
-        np.savez(arguments.output, **arrays)
+        write_named(arguments.output, result.outputs)
     sys.stdout.write(_report(kernel, result))
     return 0 if result.ok else 1
-
-
-def _arrays(path: str) -> dict[str, Any]:
-    import numpy as np
-
-    try:
-        with np.load(path) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as error:
-        raise FileError(f"can't read arrays from {path}: {error}") from error
 
 
 def _report(kernel: Kernel, result: TileRun) -> str:

@@ -25,6 +25,7 @@ from warpsmith.emitters.types import scalar_type
 from warpsmith.errors import SimulationError, WarpsmithError
 from warpsmith.hlo.edit import extract
 from warpsmith.hlo.evaluator import Array, Value, evaluate, evaluate_with_bounds, within_bounds
+from warpsmith.hlo.evaluator.interpreter import arguments_of
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.ir.core import Operation, Trait
 from warpsmith.ir.printer import print_module
@@ -130,12 +131,10 @@ def _operand_values(
     An operand that is never computed (of a branch not taken) is missing.
     """
     wanted = {operand for fusion in fusions for operand in fusion.operands}
-    found: dict[HloInstruction, Array] = {}
-    supply = iter(arrays)
-    for parameter in module.entry.parameters:
-        parts = [np.asarray(next(supply)) for _ in parameter.shape.leaves()]
-        if parameter in wanted and len(parts) == 1:
-            found[parameter] = parts[0]
+    given = zip(module.entry.parameters, arguments_of(module.entry, arrays), strict=True)
+    found: dict[HloInstruction, Array] = {
+        parameter: value for parameter, value in given if parameter in wanted and not isinstance(value, tuple)
+    }
 
     def record(instruction: HloInstruction, value: Value) -> None:
         if instruction in wanted and instruction not in found and not isinstance(value, tuple):
@@ -221,7 +220,7 @@ class _KernelCheck:
     def _simulated(self, kernel: EmittedKernel, step: str, diff: str) -> list[Array]:
         self.ran += 1
         shapes = [each.shape for each in kernel.args]
-        flat = [to_memory(array, shape) for array, shape in zip(self.inputs, shapes, strict=False)]
+        flat = [_reals(to_memory(array, shape)) for array, shape in zip(self.inputs, shapes, strict=False)]
         outputs = [(_size(each), numpy_dtype(scalar_type(each.dtype))) for each in shapes[len(flat) :]]
         contract = lookup(step).contract if step != EMISSION else ""
         try:
@@ -264,7 +263,7 @@ class _KernelCheck:
 
     def _same(self, results: Sequence[Array], step: str, diff: str) -> None:
         good = [
-            (_bits(mine) == _bits(theirs)).reshape(mine.size, -1).all(axis=1)
+            (_bits(mine) == _bits(theirs)).reshape(mine.size, 1 + (mine.dtype.kind == "c")).all(axis=1)
             for mine, theirs in zip(results, self.results, strict=True)
         ]
         self._all(good, results, self.results, step, "bit-exact", diff)
@@ -312,7 +311,7 @@ class _KernelCheck:
                 yield Difference(output, at, *values)
 
     def _raised(self, error: WarpsmithError) -> _Found:
-        step = self.passes[self.index] if self.index < len(self.passes) else EMISSION
+        step = self.passes[min(self.index, len(self.passes) - 1)]
         return _Found(self._culprit(step, lookup(step).contract, "raised", str(error)))
 
     def _culprit(self, step: str, contract: str, what: str, message: str, diff: str = "") -> Culprit:
@@ -326,6 +325,11 @@ def _inexact(module: Operation) -> bool:
 
 def _size(shape: Any) -> int:
     return shape.elements * (2 if shape.dtype.is_complex else 1)
+
+
+def _reals(array: Array) -> Array:
+    """Complex numbers as pairs of reals, as the IR has them."""
+    return array.view(f"f{array.itemsize // 2}") if array.dtype.kind == "c" else array
 
 
 def _bits(array: Array) -> Array:

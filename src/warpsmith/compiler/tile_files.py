@@ -68,7 +68,7 @@ def kernels_of(path: str) -> dict[str, Kernel | JitKernel]:
         exec(code, names)
     except WarpsmithError:
         raise
-    except Exception as error:  # whatever the file's own code raises is the user's to see, at its line
+    except (Exception, SystemExit) as error:  # whatever the file's own code raises is the user's to see, at its line
         line = (
             next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == path), 1) or 1
         )

@@ -6,6 +6,7 @@ computes in, then to the destination's: what any lowering approximates.  Maximum
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,8 +41,6 @@ def _exact(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _erf(x: Array) -> Array:
-    import math
-
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
 
@@ -159,8 +158,6 @@ def _cast(values: Array, to: TileType) -> Array:
             return values
         if to.is_integer and values.dtype.kind not in "iub":  # towards zero
             return np.trunc(values.astype(np.float64)).astype(np.int64).astype(to.numpy)
-        if to.is_float and values.dtype.kind not in "iub" and values.dtype.itemsize > to.bytes:
-            return values.astype(to.numpy)
         return values.astype(to.numpy)
 
 

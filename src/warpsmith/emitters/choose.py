@@ -1,7 +1,8 @@
 """The choice of an emitter, and `emit`, which applies it.
 
-In: a fusion instruction and a device.  Out: `EmittedKernel`.  A new emitter is one line in `_EMITTERS`.  Where the
-rules prefer an emitter that a machine lacks, the loop emitter takes the fusion and the refusal says so.
+In: a fusion instruction and a device.  Out: `EmittedKernel`.  A new emitter is one line in `_EMITTERS` for each
+machine.  Where the emitter that the rules prefer refuses, the loop emitter takes the fusion and the refusal says so; a
+sort, which no emitter takes, is refused.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.traversal import is_elementwise, is_parameter
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
-__all__ = ["in_place_updates"]
+__all__ = ["in_place_updates", "keeps_memory_order"]
 
 
 def in_place_updates(body: HloComputation, roots: tuple[HloInstruction, ...]) -> tuple[HloInstruction, ...] | Reason:
@@ -43,6 +43,10 @@ def _hazard(body: HloComputation, update: HloInstruction) -> Reason | None:
             return reason(f"'{update.name}' is used by {names}: only one bitcast may stand behind it")
         user = users[0]
     buffer = update.operands[0]
+    if not keeps_memory_order(update):
+        return reason(
+            f"'{update.name}' has another layout than the buffer that it updates: {update.shape} and {buffer.shape}"
+        )
     if buffer.opcode == "bitcast":
         buffer = buffer.operands[0]
     if not is_parameter(buffer):
@@ -70,6 +74,11 @@ def _hazard(body: HloComputation, update: HloInstruction) -> Reason | None:
             )
         stack.extend(body.users(reader))
     return None
+
+
+def keeps_memory_order(update: HloInstruction) -> bool:
+    """Whether elements of the result lie where those of the updated operand do."""
+    return update.array_shape.minor_to_major == update.operands[0].array_shape.minor_to_major
 
 
 def _same_place(slice_: HloInstruction, update: HloInstruction) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from warpsmith.dtypes import Kind
 from warpsmith.errors import InvalidHlo
 from warpsmith.fusion.control_flow import RUNS, run_by, step_computations
+from warpsmith.fusion.in_place import keeps_memory_order
 from warpsmith.fusion.support import IN_PLACE, host_reason, is_view
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
@@ -136,7 +137,7 @@ class _Planner:
         elif instruction.opcode in RUNS:
             self._run(instruction, inputs, names)
         elif instruction.opcode != "parameter":
-            in_place = instruction.opcode == "dynamic-update-slice"
+            in_place = instruction.opcode == "dynamic-update-slice" and keeps_memory_order(instruction)
             reason = IN_PLACE if in_place else "the op wasn't wrapped into a fusion"
             reason = host_reason(instruction) or reason
             self.steps.append(Step("host", instruction, inputs, names, reason=reason, in_place=in_place))

@@ -34,8 +34,6 @@ from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 __all__ = ["split_reductions"]
 
-LEAST_REDUCED = 32  # what a warp needs to be worth its shuffles
-
 
 def split_reductions(module: HloModule, target: Device) -> HloModule:
     """The module with every fusion split whose hero is a reduce that one block can't finish."""

@@ -18,8 +18,9 @@ from warpsmith.hlo.shape_text import ShapeReader
 
 __all__ = ["check_new", "read_header", "unknown_attribute"]
 
-_HEADER = re.compile(r"HloModule(?![\w.\-])[ \t]*([^\s,:{}()]*)")
-_FIELD = re.compile(r"\s*,\s*([A-Za-z_][\w\-]*)\s*=\s*")
+_COMMENT = r"/\*(?:[^*]|\*(?!/))*\*/"
+_HEADER = re.compile(rf"HloModule(?![\w.\-])(?:[ \t]|{_COMMENT})*((?:(?!/[*/])[^\s,:{{}}()])*)")
+_FIELD = re.compile(rf",(?:\s|{_COMMENT}|//[^\n]*)*([A-Za-z_][\w\-]*)\s*=\s*")
 _ROW_FIELD = re.compile(r"(\w+)=(-?[0-9]+)")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 

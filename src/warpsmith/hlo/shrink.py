@@ -161,7 +161,7 @@ def _inlined(module: HloModule) -> Candidates:
 
 
 def _smaller_dims(module: HloModule) -> Candidates:
-    """One extent made smaller wherever it or a multiple of it stands: 1, 2, a half, or one less."""
+    """One extent made smaller wherever it or a multiple of it stands: 1, 2, 3, an eighth, a half, one less."""
     text = str(module)
     extents = sorted({dim for each in module.instructions() for leaf in each.shape.leaves() for dim in leaf.dims})
     for extent in reversed(extents):

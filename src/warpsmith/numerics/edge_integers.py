@@ -10,12 +10,7 @@ from itertools import product
 
 from warpsmith.dtypes import DType
 
-__all__ = ["BINARY", "PRED_BINARY", "UNARY", "edges", "pairs", "signed_value"]
-
-
-def signed_value(dtype: DType, code: int) -> int:
-    """The integer that bits stand for."""
-    return code - (1 << dtype.bits) if dtype.is_signed and code >> (dtype.bits - 1) else code
+__all__ = ["BINARY", "PRED_BINARY", "UNARY", "edges", "pairs"]
 
 
 def _divide(a: int, b: int, dtype: DType) -> int:

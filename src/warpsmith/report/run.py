@@ -21,6 +21,7 @@ from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.shapes import Shape
+from warpsmith.hlo.verifier import verify_instruction
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.compare import Comparison, Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
@@ -119,7 +120,10 @@ def random_inputs(module: HloModule, seed: int = 0) -> list[Array]:
     """Seeded input for every parameter leaf: normal, log-uniform, edge and small values mixed.
 
     Where a module sums or sorts, values are tame instead: among infinities and NaN every order of a sum is right.
+    Raises InvalidHlo for a parameter that no memory could hold.
     """
+    for parameter in module.entry.parameters:
+        verify_instruction(parameter)
     orders = any(each.opcode in _ORDERED for each in module.instructions())
     profile = Profile.TAME if orders else Profile.MIXTURE
     shapes = enumerate(parameter_shapes(module))

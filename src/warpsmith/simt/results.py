@@ -183,10 +183,6 @@ class AccessCounters:
         return SECTOR * self.sectors + 128 * self.wavefronts
 
     @property
-    def excess_sectors(self) -> int:
-        return self.sectors - self.ideal_sectors
-
-    @property
     def conflicts(self) -> int:
         """Turns of the banks that conflicts added."""
         return self.wavefronts - self.ideal_wavefronts

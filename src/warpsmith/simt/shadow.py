@@ -98,10 +98,7 @@ class _Marks:
 
 
 class Shadow:
-    """The marks of one buffer of `size` bytes.
-
-    `per_block` and `per_warp` (threads of a block; rows of a warp) turn a thread's number into its block and warp.
-    """
+    """The marks of one buffer of `size` bytes; `per_block` threads a block tell a thread's block and warp."""
 
     def __init__(self, size: int, per_block: int) -> None:
         self.size = size

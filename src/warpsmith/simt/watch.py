@@ -23,7 +23,6 @@ __all__ = ["Watch"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _SEVERAL = "several threads"
-_SPREAD = 8  # a warp access is gathered row by row where fewer than one thread in so many takes part
 
 
 class Watch:

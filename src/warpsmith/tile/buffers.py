@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from warpsmith.errors import InternalError
 from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import tile
 from warpsmith.ir.types import MemRefType
 from warpsmith.tile.dtypes import TileType, tile_type
@@ -140,8 +140,3 @@ def region_of(value: Value) -> RegionInfo:
 def dense_layout(shape: Sequence[int]) -> TileLayout:
     """Row-major over a shape; a symbolic extent may only come first."""
     return row_major(tuple(max(extent, 1) for extent in shape))
-
-
-def alignment_of(op: Operation, default: int) -> int:
-    """The alignment in bytes that a buffer's op claims."""
-    return op.int_attr("alignment") if "alignment" in op.attributes else default

@@ -152,7 +152,7 @@ def concatenate(e: ElementalEmitter, instruction: HloInstruction, indices: Indic
     """A balanced tree of comparisons finds the operand; its index starts at 0."""
     along = instruction.ints("dimensions")[0]
     types = leaf_types(instruction.shape)
-    operands = [each for each in instruction.operands if each.array_shape.dims[along]]
+    operands = [each for each in instruction.operands if each.array_shape.dims[along]] or [instruction.operands[0]]
     offsets = [0]
     for operand in operands:
         offsets.append(offsets[-1] + operand.array_shape.dims[along])

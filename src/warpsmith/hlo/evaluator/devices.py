@@ -139,7 +139,9 @@ def _sized(_: Caller, instruction: HloInstruction) -> Kernel:
 
 def _dynamic(instruction: HloInstruction) -> UnsupportedHlo:
     return UnsupportedHlo(
-        f"{instruction.opcode} '{instruction.name}' needs a dimension of dynamic size", span=instruction.span
+        f"{instruction.opcode} '{instruction.name}' works with a dynamic size; here dimensions have their full size",
+        span=instruction.span,
+        help="write f32[8] for f32[<=8], and mask the elements from the dynamic size on",
     )
 
 

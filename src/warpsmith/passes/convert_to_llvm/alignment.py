@@ -26,7 +26,7 @@ def element_alignment(base: Value, index: Value, size: int) -> int:
 
 
 def _base(base: Value) -> int:
-    """What a buffer's start is a multiple of; 1 for one that nothing is known of."""
+    """What a buffer's start and size are multiples of; 1 for one that nothing is known of."""
     if isinstance(base, BlockArgument):
         owner = base.block.parent_op
         if (
@@ -35,8 +35,13 @@ def _base(base: Value) -> int:
             or base.block is not owner.regions[0].blocks[0]
         ):
             return 1
-        align = func.arg_attributes(owner)[base.index].get("llvm.align")
-        return min(align.value, 1 << _MOST) if isinstance(align, at.IntegerAttr) else 1
+        known = func.arg_attributes(owner)[base.index]
+        align, size = known.get("llvm.align"), known.get("llvm.dereferenceable")
+        if not isinstance(align, at.IntegerAttr):
+            return 1
+        # LLVM may widen an aligned load; one that is aligned no better than the buffer's size stays inside it.
+        whole = size.value & -size.value if isinstance(size, at.IntegerAttr) and size.value else 1 << _MOST
+        return min(align.value, whole, 1 << _MOST)
     maker = base.defining_op
     return 1 << _MOST if maker is not None and maker.row.name in _GLOBALS else 1
 

@@ -16,7 +16,7 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Operation, Value
 from warpsmith.ir.dialects import func
-from warpsmith.ir.types import I8, I32, MemRefType, Type, memref
+from warpsmith.ir.types import I8, I32, Type, memref
 from warpsmith.tile.dtypes import BY_NAME, TileType
 from warpsmith.tile.frontend.scalars import Scalars
 from warpsmith.tile.frontend.source import Source
@@ -198,8 +198,3 @@ def reading_kernel(state: KernelState) -> Generator[KernelState]:
         yield state
     finally:
         _CURRENT.reset(token)
-
-
-def is_memory(value: Any) -> bool:
-    """Whether an IR value is memory."""
-    return isinstance(value, Value) and isinstance(value.type, MemRefType)

@@ -181,10 +181,6 @@ class TileLayout:
             offset={axis: amount for axis, amount in self.offset.items() if not axis.is_thread},
         )
 
-    def thread_part(self) -> tuple[Iter, ...]:
-        """The factors along thread axes."""
-        return tuple(each for each in self.shard if each.axis.is_thread)
-
     def scope_pair(self) -> tuple[str, str] | None:
         """The narrowest and the widest scope that its thread axes connect; None where there are none.
 
