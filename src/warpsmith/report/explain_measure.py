@@ -19,8 +19,8 @@ import numpy as np
 from warpsmith.compiler.lowering import LoweredKernel, architecture
 from warpsmith.devices import Device
 from warpsmith.emitters import EmittedKernel
-from warpsmith.emitters.gpu.scatter_parts import Scatter
 from warpsmith.emitters.index_width import index_operands
+from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.errors import SimulationError, ToolFailed, ToolMissing
 from warpsmith.hlo.indexing import fusion_indexing
 from warpsmith.hlo.module import HloComputation, HloInstruction

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from warpsmith.emitters.cpu.rows import Rows, row_loop, workgroups_for
+from warpsmith.emitters.cpu.rows import Rows, row_loop
+from warpsmith.emitters.cpu.shares import groups_for
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import write_outputs
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter, outputs_of
+from warpsmith.emitters.outputs import write_outputs
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, partition
@@ -71,7 +72,7 @@ def _length(hero: HloInstruction, operand: HloInstruction) -> int:
 def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel:
     """The kernel: a loop an operand, one after the other."""
     (hero,), (root,) = analysis.heroes, analysis.roots
-    groups = workgroups_for(hero.array_shape.elements, analysis.device.core_count)
+    groups = groups_for(hero.array_shape.elements, analysis.device.core_count)
     parts = partition(analysis.body, epilogues=[Epilogue((hero,), (root,), root.array_shape.dims, (None,))])
     functions = KernelFunctions(analysis, parts, numerics=numerics, name=name)
     e = entry_emitter(functions)

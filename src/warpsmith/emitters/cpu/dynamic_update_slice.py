@@ -12,14 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from warpsmith.emitters.cpu.rows import Rows, row_loop, workgroups_for
+from warpsmith.emitters.cpu.rows import Rows, row_loop
+from warpsmith.emitters.cpu.shares import groups_for
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.dynamic_update_slice import matches, updated_parameters
-from warpsmith.emitters.gpu.dynamic_update_slice import place as place_of
-from warpsmith.emitters.gpu.grid import write_outputs
+from warpsmith.emitters.in_place import matches, updated_parameters
+from warpsmith.emitters.in_place import place as place_of
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter, outputs_of
+from warpsmith.emitters.outputs import write_outputs
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
@@ -39,7 +40,7 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     parts = partition(analysis.body, [(each,) for each in wanted])
     functions = KernelFunctions(*(analysis, parts), numerics=numerics, name=name, aliases=updated_parameters(analysis))
     e = entry_emitter(functions)
-    groups = workgroups_for(shape.elements, analysis.device.core_count)
+    groups = groups_for(shape.elements, analysis.device.core_count)
     group = gpu.workgroup_id(e.b, "x", groups)
     sizes = shape.physical_dims() or (1,)
     rows = Rows(math.prod(sizes[:-1]), sizes[-1], groups)

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from warpsmith.emitters.cpu.rows import Rows, row_loop, workgroups_for
+from warpsmith.emitters.cpu.rows import Rows, row_loop
+from warpsmith.emitters.cpu.shares import groups_for
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import write_outputs
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter, outputs_of
+from warpsmith.emitters.outputs import write_outputs
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
@@ -53,7 +54,7 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     functions = KernelFunctions(analysis, parts, numerics=numerics, name=name)
     e = entry_emitter(functions)
     elements = sum(root.array_shape.elements for root in analysis.roots)
-    groups = workgroups_for(elements, analysis.device.core_count)
+    groups = groups_for(elements, analysis.device.core_count)
     group = gpu.workgroup_id(e.b, "x", groups)
     results = list(functions.outputs)
     maps: list[tuple[str, IndexingMap]] = []

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import root_map, split_roots, write_outputs
-from warpsmith.emitters.gpu.reduction_combiner import Combiner, combiner_of
 from warpsmith.emitters.loop_common import entry_emitter, first_shape, outputs_of
+from warpsmith.emitters.outputs import root_map, split_roots, write_outputs
+from warpsmith.emitters.reduction_combiner import Combiner, by_hero, combiner_of
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, partition
@@ -90,17 +90,8 @@ class ReductionParts:
     def combined(self, current: Sequence[Value], other: Callable[[Combiner], Sequence[Value]]) -> list[Value]:
         """Each hero's partial result combined with what `other` gives for it."""
         found: list[Value] = []
-        for combiner, own in self.by_hero(current):
+        for combiner, own in by_hero(self.combiners, current):
             found += combiner.combine(self.e, own, other(combiner))
-        return found
-
-    def by_hero(self, values: Sequence[Value]) -> list[tuple[Combiner, list[Value]]]:
-        found: list[tuple[Combiner, list[Value]]] = []
-        first = 0
-        for combiner in self.combiners:
-            last = first + len(combiner.types)
-            found.append((combiner, list(values[first:last])))
-            first = last
         return found
 
     def with_operands(self, current: Sequence[Value], indices: Indices) -> list[Value]:
@@ -116,13 +107,13 @@ class ReductionParts:
 
     def with_others(self, current: Sequence[Value], others: Sequence[Value]) -> list[Value]:
         """Partial results combined pairwise."""
-        given = {combiner.hero: own for combiner, own in self.by_hero(others)}
+        given = {combiner.hero: own for combiner, own in by_hero(self.combiners, others)}
         return self.combined(current, lambda combiner: given[combiner.hero])
 
     def whole(self, partial: Sequence[Value]) -> list[Value]:
         """Results in the heroes' types; initial values that no partial result began with are in them."""
         found: list[Value] = []
-        for combiner, own in self.by_hero(partial):
+        for combiner, own in by_hero(self.combiners, partial):
             value: Sequence[Value] = own
             if combiner.initial_counts:
                 value = combiner.combine(self.e, combiner.initial(self.e), own)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from warpsmith.emitters.cpu.reduction_parts import ReductionParts
 from warpsmith.emitters.cpu.shares import Shares, shares
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.gpu.reduction_combiner import combiner_of
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
+from warpsmith.emitters.reduction_combiner import combiner_of
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, const, dim, mul, symbol

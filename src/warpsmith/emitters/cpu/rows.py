@@ -10,25 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from warpsmith.emitters.cpu.shares import GROUPS_PER_CORE, LARGE, ONE_PIECE
 from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.indexing import IndexingMap, Interval, Variable, add, dim, floordiv, mod, mul, symbol
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import gpu
 
-__all__ = ["Rows", "row_loop", "workgroups_for"]
+__all__ = ["Rows", "row_loop"]
 
 LINE = 64  # elements: pieces of a row are multiples of it, whole lines of every type
 
 Body = Callable[[Value, Value, Sequence[Value]], Sequence[Value]]
 """(row, element of it, carried) -> carried."""
-
-
-def workgroups_for(elements: int, cores: int) -> int:
-    """How many work groups a copy of so many elements is worth."""
-    if elements <= ONE_PIECE:
-        return 1
-    return max(cores if elements < LARGE * cores else GROUPS_PER_CORE * cores, elements // LARGE)
 
 
 @dataclass(frozen=True, slots=True)

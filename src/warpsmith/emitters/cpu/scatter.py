@@ -19,12 +19,12 @@ from warpsmith.emitters.cpu.shares import ONE_PIECE
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions, insert_element
-from warpsmith.emitters.gpu.scatter_body import ScatterBody
-from warpsmith.emitters.gpu.scatter_parts import Scatter
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.scatter_body import ScatterBody
+from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, bitcast_map, const, dim, mul, symbol

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, delinearize, dim, mul, symbol
 
-__all__ = ["Shares", "shares"]
+__all__ = ["Shares", "groups_for", "shares"]
 
 ONE_PIECE = 1 << 14  # elements that aren't worth handing to other cores
 LARGE = 1 << 16  # elements a work group takes at most, if an item has no more
@@ -46,6 +46,13 @@ class Shares:
         ).simplify()
 
 
+def groups_for(elements: int, cores: int) -> int:
+    """How many work groups so many elements are worth."""
+    if elements <= ONE_PIECE:
+        return 1
+    return max(cores if elements < LARGE * cores else GROUPS_PER_CORE * cores, elements // LARGE)
+
+
 def shares(sizes: Sequence[int], cost: int, cores: int) -> Shares:
     """Shares of items that stand for `cost` elements each."""
     items = 1
@@ -54,6 +61,6 @@ def shares(sizes: Sequence[int], cost: int, cores: int) -> Shares:
     work = items * max(1, cost)
     if work <= ONE_PIECE or items <= 1:
         return Shares(tuple(sizes), 1, max(1, items))
-    groups = min(items, max(cores if work < LARGE * cores else GROUPS_PER_CORE * cores, work // LARGE))
+    groups = min(items, groups_for(work, cores))
     each = -(-items // groups)
     return Shares(tuple(sizes), -(-items // each), each)

@@ -21,12 +21,12 @@ from warpsmith.dtypes import DType
 from warpsmith.emitters.cpu.transpose_tile import LANE_BYTES, REGISTER_BYTES, Tile, matches, tile_of
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import to_dims
-from warpsmith.emitters.gpu.transpose_parts import TransposeParts
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
+from warpsmith.emitters.outputs import to_dims
 from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.transpose_parts import TransposeParts
 from warpsmith.emitters.types import element_types
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, dim, floordiv, mod, mul, symbol

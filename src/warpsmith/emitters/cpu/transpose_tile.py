@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpsmith.emitters.cpu.shares import Shares, shares
-from warpsmith.emitters.gpu.transpose_parts import roots_of
+from warpsmith.emitters.transpose_parts import roots_of
 from warpsmith.emitters.types import element_types
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.transposes import TransposeDescription

@@ -17,10 +17,11 @@ import math
 
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, over_ids, write_outputs
+from warpsmith.emitters.grid import grid_ids, over_ids
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch, calculate_launch, unroll_factor
 from warpsmith.emitters.loop_common import entry_emitter, outputs_of
+from warpsmith.emitters.outputs import write_outputs
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, partition

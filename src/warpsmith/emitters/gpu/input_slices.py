@@ -19,10 +19,11 @@ from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.elemental.index_ops import check
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, over_ids, split_roots, through, write_outputs
+from warpsmith.emitters.grid import grid_ids, over_ids, through
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch, calculate_launch, unroll_factor
 from warpsmith.emitters.loop_common import entry_emitter, outputs_of
+from warpsmith.emitters.outputs import split_roots, write_outputs
 from warpsmith.emitters.results import make_kernel
 from warpsmith.emitters.types import leaf_types
 from warpsmith.fusion.analysis import FusionAnalysis

@@ -10,7 +10,7 @@ In: an analysis.  Out: the kernel.  Reference: section 5.1.
 from __future__ import annotations
 
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, over_ids
+from warpsmith.emitters.grid import grid_ids, over_ids
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch, calculate_launch, split_grid_x, unroll_factor
 from warpsmith.emitters.loop_common import emit_group_loop, entry_emitter, first_shape, root_groups

@@ -21,12 +21,13 @@ from collections.abc import Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, over_ids, through, to_dims
-from warpsmith.emitters.gpu.transpose_parts import TransposeParts, roots_of
+from warpsmith.emitters.grid import grid_ids, over_ids, through
 from warpsmith.emitters.kernel import EmittedKernel, SharedTile
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
+from warpsmith.emitters.outputs import to_dims
 from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.transpose_parts import TransposeParts, roots_of
 from warpsmith.emitters.types import scalar_type
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.transposes import TILE, PackedTile

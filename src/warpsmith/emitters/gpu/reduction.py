@@ -19,16 +19,16 @@ from collections.abc import Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, over_ids, through
 from warpsmith.emitters.gpu.reduction_body import GroupEmitter, ReductionParts
 from warpsmith.emitters.gpu.reduction_column import column, small_column
-from warpsmith.emitters.gpu.reduction_combiner import combiner_of
 from warpsmith.emitters.gpu.reduction_geometry import Geometry
 from warpsmith.emitters.gpu.reduction_groups import ReductionGroup, reduction_groups
 from warpsmith.emitters.gpu.reduction_row import multi_row, row
+from warpsmith.emitters.grid import grid_ids, over_ids, through
 from warpsmith.emitters.kernel import EmittedKernel, SharedTile
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
+from warpsmith.emitters.reduction_combiner import combiner_of
 from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.reasons import Reason, reason

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions, insert_element
-from warpsmith.emitters.gpu.grid import over_ids, root_map, split_roots, write_outputs
-from warpsmith.emitters.gpu.reduction_combiner import Combiner, combiner_of
 from warpsmith.emitters.gpu.reduction_geometry import Bound, Geometry, Shared
 from warpsmith.emitters.gpu.reduction_groups import ReductionGroup
+from warpsmith.emitters.grid import over_ids
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import first_shape, outputs_of
+from warpsmith.emitters.outputs import root_map, split_roots, write_outputs
+from warpsmith.emitters.reduction_combiner import Combiner, by_hero, combiner_of
 from warpsmith.emitters.types import element_types, tensor_type
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -138,16 +139,6 @@ class GroupEmitter:
     def _groups(self) -> int:
         return self.launch.grid[2]
 
-    def _by_hero(self, values: Sequence[Value]) -> list[tuple[Combiner, list[Value]]]:
-        """Flat values as those of each hero."""
-        found: list[tuple[Combiner, list[Value]]] = []
-        first = 0
-        for combiner in self.combiners:
-            last = first + len(combiner.types)
-            found.append((combiner, list(values[first:last])))
-            first = last
-        return found
-
     def _starts(self) -> list[Value]:
         """Every scalar's start value."""
         return [value for combiner in self.combiners for value in combiner.start(self.e)]
@@ -179,7 +170,7 @@ class GroupEmitter:
             last = args[count - 1]
             current = [vector.extract(e.b, value, last) for value in kept] if several else list(kept)
             new: list[Value] = []
-            for combiner, values in self._by_hero(current):
+            for combiner, values in by_hero(self.combiners, current):
                 new += combiner.combine(e, values, self._operands(combiner, indices))
             if several:
                 new = [vector.insert(e.b, value, old, last) for value, old in zip(new, kept, strict=True)]
@@ -215,7 +206,7 @@ class GroupEmitter:
         if not distance:
             return values
         found: list[Value] = []
-        for combiner, own in self._by_hero(values):
+        for combiner, own in by_hero(self.combiners, values):
             name = self.functions.function_of(combiner.computation)
             found += gpu.shuffle_reduce(self.e.b, name, own, distance)
         return found
@@ -243,7 +234,7 @@ class GroupEmitter:
 
     def _elements(self, values: Sequence[Value]) -> list[Values]:
         """Flat scalars as those of each tile's element."""
-        return [parts for combiner, own in self._by_hero(values) for parts in combiner.split(own)]
+        return [parts for combiner, own in by_hero(self.combiners, values) for parts in combiner.split(own)]
 
     def _gather(self, tiles: Sequence[Value], shared: Shared) -> list[Value]:
         """Read the tiles and shuffle; all threads do, those that aren't readers with start values."""
@@ -294,8 +285,8 @@ class GroupEmitter:
             args = loop.body.args
             indices = tuple(args[count : count + rank])
             injected: list[Value] = []
-            by_hero = self._by_hero(self._lane(values, args[:count]))
-            for (combiner, own), first in zip(by_hero, initial, strict=True):
+            heroes = by_hero(self.combiners, self._lane(values, args[:count]))
+            for (combiner, own), first in zip(heroes, initial, strict=True):
                 whole = own if first is None else combiner.combine(e, first, own)
                 injected += combiner.narrowed(e, whole)
             scalars = self.functions.call(e.b, epilogue, self.functions.inputs, indices, injected)

@@ -21,13 +21,13 @@ from __future__ import annotations
 import math
 
 from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.gpu.grid import grid_ids, over_ids
-from warpsmith.emitters.gpu.scatter_body import IndexSpread, ScatterBody, update_map
-from warpsmith.emitters.gpu.scatter_parts import Scatter, refusal
+from warpsmith.emitters.grid import grid_ids, over_ids
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import WARPS_PER_BLOCK, Launch, calculate_launch, unroll_factor
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.scatter_body import IndexSpread, ScatterBody, update_map
+from warpsmith.emitters.scatter_parts import Scatter, refusal
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.fusion.reasons import Reason, reason

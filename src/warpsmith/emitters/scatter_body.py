@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions, insert_element
-from warpsmith.emitters.gpu.grid import over_ids
-from warpsmith.emitters.gpu.scatter_parts import Scatter
+from warpsmith.emitters.grid import over_ids
 from warpsmith.emitters.launch import Launch
+from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.emitters.types import element_types
 from warpsmith.indexing import (
     IndexingMap,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions, insert_element
-from warpsmith.emitters.gpu.grid import root_map, split_roots, write_outputs
 from warpsmith.emitters.loop_common import first_shape, outputs_of
+from warpsmith.emitters.outputs import root_map, split_roots, write_outputs
 from warpsmith.emitters.types import element_types, tensor_type
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.heroes import tiled_transpose

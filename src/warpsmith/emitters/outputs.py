@@ -1,6 +1,6 @@
-"""What the GPU emitters share: thread and block ids, and writing roots to the kernel's outputs.
+"""What the emitters of both machines share: where roots' elements go, and writing them to the kernel's outputs.
 
-In: functions and a launch; values of roots and where they go.  Out: id ops; inserts.
+In: sizes and shapes; values of roots and where they go.  Out: maps; inserts.
 """
 
 from __future__ import annotations
@@ -9,42 +9,15 @@ from collections.abc import Mapping, Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions, insert_element
-from warpsmith.emitters.launch import Launch
+from warpsmith.emitters.entry import insert_element
 from warpsmith.emitters.loop_common import Output
 from warpsmith.emitters.types import element_types
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, bitcast_map
 from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import gpu
 
-__all__ = ["grid_ids", "over_ids", "root_map", "split_roots", "through", "to_dims", "write_outputs"]
-
-_DIMENSIONS = ("x", "y", "z")
-_ALWAYS_SHOWN = (0, 3)  # th_x and bl_x
-
-
-def grid_ids(functions: KernelFunctions, launch: Launch) -> list[Value]:
-    """The thread and block ids that have more than one value, x ones in any case."""
-    ids: list[Value] = []
-    for i, size in enumerate((*launch.block, *launch.grid)):
-        if size > 1 or i in _ALWAYS_SHOWN:
-            make = gpu.thread_id if i < 3 else gpu.block_id
-            ids.append(make(functions.b, _DIMENSIONS[i % 3], size))
-    return ids
-
-
-def over_ids(map: IndexingMap, launch: Launch) -> IndexingMap:
-    """A map over all six ids as a map over those that `grid_ids` makes."""
-    gone = [size == 1 and i not in _ALWAYS_SHOWN for i, size in enumerate((*launch.block, *launch.grid))]
-    return map.drop_variables([*gone, *[False] * map.num_symbols])
-
-
-def through(map: IndexingMap, place: IndexingMap | None, launch: Launch) -> IndexingMap:
-    """A map from ids to an index, and on through `place` (None: as it is), over the ids that are shown."""
-    whole = map if place is None else map.then(place).simplify()
-    return over_ids(whole.remove_unused_symbols(), launch)
+__all__ = ["root_map", "split_roots", "to_dims", "write_outputs"]
 
 
 def to_dims(map: IndexingMap, sizes: Sequence[int], dims: Sequence[int]) -> IndexingMap:

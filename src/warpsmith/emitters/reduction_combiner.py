@@ -18,7 +18,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.ir.core import Value
 from warpsmith.ir.types import Type
 
-__all__ = ["Combiner", "combiner_of"]
+__all__ = ["Combiner", "by_hero", "combiner_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +102,14 @@ def combiner_of(hero: HloInstruction) -> Combiner | str:
     """The combiner of a reduce; in words why its value can't be put together from partial results."""
     rule = combiner_rule(hero)
     return rule if isinstance(rule, str) else Combiner(rule)
+
+
+def by_hero(combiners: Sequence[Combiner], values: Sequence[Value]) -> list[tuple[Combiner, list[Value]]]:
+    """Flat values as those of each hero."""
+    found: list[tuple[Combiner, list[Value]]] = []
+    first = 0
+    for combiner in combiners:
+        last = first + len(combiner.types)
+        found.append((combiner, list(values[first:last])))
+        first = last
+    return found
