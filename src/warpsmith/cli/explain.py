@@ -24,6 +24,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
     )
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant of a @T.jit kernel"
+    )
     parser.add_argument("--svg", metavar="OUT", help="write pictures: threads on elements, elements on banks")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
@@ -49,10 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tile(arguments: argparse.Namespace) -> int:
     """A tile kernel of a Python file."""
+    from warpsmith.cli.tile import constants
     from warpsmith.compiler.tile_files import load_kernel
     from warpsmith.report.tile import tile_explanation, tile_explanation_data
 
-    kernel = load_kernel(arguments.file, {})
+    kernel = load_kernel(arguments.file, constants(arguments.set))
     if arguments.svg is not None:
         from warpsmith.tile.picture import kernel_svg
 

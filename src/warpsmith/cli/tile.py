@@ -23,7 +23,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stage", help="tirx, dispatched, lowered, cuda, ptx, or cubin (default: dispatched)")
     parser.add_argument("--target", default="sm_90", help="sm_80, sm_90, sm_100, or a GPU's name (default: sm_90)")
     parser.add_argument("--run", action="store_true", help="run it, and compare with the meaning of its primitives")
-    parser.add_argument("--platform", default="sim", help="sim (default), cpu, or cuda")
+    parser.add_argument("--platform", default="sim", help="sim, the simulator (default); no other runs tiles yet")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant of a @T.jit kernel"
     )
@@ -39,7 +39,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from warpsmith.compiler.tile_files import load_kernel
 
-    kernel = load_kernel(arguments.file, _constants(arguments.set))
+    kernel = load_kernel(arguments.file, constants(arguments.set))
     if arguments.svg:
         from warpsmith.tile.picture import kernel_svg
 
@@ -63,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _constants(given: list[str]) -> dict[str, Any]:
+def constants(given: list[str]) -> dict[str, Any]:
+    """The constants of `--set NAME=VALUE`, Python literals or else text.  Raises UsageError."""
     import ast
 
     found: dict[str, Any] = {}
