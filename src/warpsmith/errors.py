@@ -56,6 +56,15 @@ class WarpsmithError(Exception):
         self.span = span
         self.help = help
 
+    def to_json(self) -> dict[str, str | int]:
+        """`code` and `cause`, and where known `help` and the place: `file`, `line`, `column` (from 1)."""
+        found: dict[str, str | int] = {"code": self.code, "cause": self.cause}
+        if self.help:
+            found["help"] = self.help
+        if self.span is not None:
+            found |= {"file": self.span.file, "line": self.span.line, "column": self.span.column}
+        return found
+
     def __str__(self) -> str:
         head = f"error[{self.code}]: {self.cause}"
         lines = [f"{self.span}: {head}" if self.span is not None else head]

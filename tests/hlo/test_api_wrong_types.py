@@ -85,3 +85,7 @@ def test_a_comment_among_dimensions_is_named() -> None:
         ws.parse_hlo(TEXT.replace("x = f32[3]", "x = f32[/* n */3]"))
     assert raised.value.span is not None
     assert raised.value.span.column == 11
+    with pytest.raises(ws.WarpsmithError, match="a comment can't stand in a layout") as raised:
+        ws.parse_hlo(TEXT.replace("x = f32[3]", "x = f32[3]{0/* minor */}"))
+    assert raised.value.span is not None
+    assert raised.value.span.column == 15

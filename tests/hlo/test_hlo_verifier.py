@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from hlo.verifier_cases import BAD, GOOD, LINE, OPERANDS, module
 from hypothesis import given, settings
@@ -12,15 +13,25 @@ from hypothesis import strategies as st
 from warpsmith.errors import BadAttribute, InvalidHlo, UnknownOpcode, WarpsmithError, did_you_mean
 from warpsmith.hlo import parse_hlo
 from warpsmith.hlo.builder import ComputationBuilder, build_module, reducer
+from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.shapes import Shape, TupleShape, array
-from warpsmith.hlo.verifier import RULES, STATED, STATEMENTS, infer_shape, verify_instruction, verify_module
+from warpsmith.hlo.verifier import (
+    MOST_NESTED,
+    RULES,
+    STATED,
+    STATEMENTS,
+    infer_shape,
+    verify_instruction,
+    verify_module,
+)
 
 # Rules of whole modules, and those that the parser keeps from text: tested below, not in the table.
 ELSEWHERE = {
     *("opcode.known", "opcode.attributes", "constant.value", "parameter.number", "alias.once"),
-    *("module.names", "module.callees", "module.entry", "module.entry-layout", "module.counts"),
+    *("module.names", "module.nesting", "module.callees", "module.entry"),
+    *("module.entry-layout", "module.counts"),
 }
 
 
@@ -194,6 +205,24 @@ def test_a_called_computation_must_be_in_the_module() -> None:
     with pytest.raises(InvalidHlo, match="'body' is called but isn't in module") as caught:
         verify_module(HloModule("m", (good.entry,), good.entry))
     assert caught.value.rule == "module.callees"
+
+
+def _nested(depth: int) -> str:
+    """A module in which `depth` computations are called one from another, the entry the first."""
+    x = "x = f32[2] parameter(0)"
+    texts = [f"c{depth} {{ {x}  ROOT y = f32[2] negate(x) }}"]
+    texts += [f"c{i} {{ {x}  ROOT y = f32[2] call(x), to_apply=c{i + 1} }}" for i in range(depth - 1, 1, -1)]
+    return "\n".join([*texts, f"ENTRY e {{ {x}  ROOT y = f32[2] call(x), to_apply=c2 }}"])
+
+
+def test_calls_nest_as_deep_as_python_can_follow() -> None:
+    x = np.array([1, -2], np.float32)
+    (found,) = evaluate(parse_hlo(_nested(MOST_NESTED)), x)
+    assert (found == -x).all()
+    with pytest.raises(InvalidHlo, match="more than 128 calls") as caught:
+        verify_module(parse_hlo(_nested(MOST_NESTED + 1)))
+    assert caught.value.rule == "module.nesting"
+    assert caught.value.help
 
 
 def test_names_are_distinct_and_nothing_calls_the_entry() -> None:

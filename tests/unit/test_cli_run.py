@@ -186,6 +186,30 @@ def test_one_bad_file_of_two_is_status_2_and_the_other_runs(
     assert "did you mean 'tanh'?" in err
 
 
+def test_json_has_an_object_for_a_file_that_fails(hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.hlo"
+    bad.write_text(HLO.replace("tanh", "tahn"))
+    status, out, err = run(capsys, "run", str(bad), hlo, "--iterations", "1", "--json")
+    assert status == 2
+    failed, ran = (json.loads(line) for line in out.splitlines())
+    assert failed["module"] == str(bad)
+    assert failed["error"]["code"] == "WS0203"
+    assert failed["error"]["file"] == str(bad)
+    assert failed["error"]["help"] == "did you mean 'tanh'?"
+    assert ran["match"] is True
+    assert "unknown opcode" in err
+
+
+def test_arrays_of_no_stated_type_are_refused(hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """numpy writes the types of ml_dtypes as bytes and forgets which they were."""
+    path = tmp_path / "x.npz"
+    np.savez(path, **{"0": np.ones(4, ml_dtypes.bfloat16)})
+    status, out, err = run(capsys, "run", hlo, "--input", str(path))
+    assert (status, out) == (2, "")
+    assert "of which type" in err
+    assert '{"0": "bf16"}' in err
+
+
 def test_a_difference_is_status_1(
     hlo: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,11 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or f"{arguments.example}.hlo"
     text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
     found = explain(parse_hlo(text, name), arguments.target, numerics=arguments.numerics)
+    write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
     if arguments.svg is not None:
         from warpsmith.report.explain_svg import explanation_svg
 
         write_text(arguments.svg, explanation_svg(found))
-    write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
     return 0
 
 

@@ -32,6 +32,8 @@ def read_named(path: str) -> dict[str, Array]:
     """The arrays of a file by name.  Raises FileError when it isn't an .npz file."""
     try:
         with open(path, "rb") as file:  # numpy would leave open what it can't read
+            if file.peek(1) and not file.peek(6).startswith((b"PK", b"\x93NUMPY")):
+                raise FileError(f"{path} isn't an .npz file", help="np.savez writes one: arrays 0, 1, ... or by name")
             found: Any = np.load(file, allow_pickle=False)
             if not isinstance(found, np.lib.npyio.NpzFile):
                 raise FileError(
@@ -46,6 +48,14 @@ def read_named(path: str) -> dict[str, Array]:
         if not isinstance(each, np.ndarray):  # numpy gives other files' bytes
             raise FileError(f"{path} isn't an .npz file of plain arrays: '{name}' is none")
     dtypes = _names(path, arrays.pop("dtypes")) if "dtypes" in arrays else {}
+    for name, each in arrays.items():
+        if each.dtype.kind == "V" and name not in dtypes:  # as np.savez writes ml_dtypes' types
+            size = each.dtype.itemsize
+            example = json.dumps({name: "bf16" if size == 2 else "f8e4m3fn"})
+            raise FileError(
+                f"{path} doesn't say of which type the elements of array {name} are, of {size} bytes each",
+                help=f"add an entry `dtypes`, a JSON object such as {example}",
+            )
     return {n: _typed(path, n, each, dtypes[n]) if n in dtypes else each for n, each in arrays.items()}
 
 

@@ -108,7 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             status = max(status, _one(arguments, platform, reference, name, text))
         except WarpsmithError as error:
-            if len(sources) == 1 or is_ours(error, "run"):
+            if is_ours(error, "run"):
+                raise
+            if arguments.json:
+                print(json.dumps({"module": name, "error": error.to_json()}))
+            if len(sources) == 1:
                 raise
             print(f"{name}: {error}", file=sys.stderr)
             status = 2

@@ -126,6 +126,8 @@ class ShapeReader:
         start = scanner.skip()
         scanner.expect("{", "before a layout")
         match = scanner.match(_ORDER)
+        if scanner.text.startswith(("/*", "//"), scanner.pos):
+            raise scanner.error("a comment can't stand in a layout", scanner.pos, 2, help="move it before the shape")
         order: list[int] = []
         if match is not None and match.group().strip():
             for part in match.group().split(","):

@@ -65,6 +65,10 @@ STATED: frozenset[str] = frozenset(
 """Ops whose result's shape isn't a function of their operands and attributes alone: it must be stated."""
 
 
+MOST_NESTED = 128
+"""How deep computations may call one another: running them takes a few frames of Python's stack each."""
+
+
 def verify_module(module: HloModule) -> None:
     """Check the header and every instruction; InvalidHlo for the first thing that breaks a rule.
 
@@ -77,10 +81,17 @@ def verify_module(module: HloModule) -> None:
         if computation.name in names:
             raise _module_error("module.names", f"two computations are called '{computation.name}'", computation)
         names.add(computation.name)
+    depth: dict[HloComputation, int] = {}
     for computation in callees_first(module.computations):
         if computation not in known:
             raise _module_error(
                 "module.callees", f"'{computation.name}' is called but isn't in module '{module.name}'", computation
+            )
+        called = (callee for each in computation.instructions for callee in each.called_computations)
+        depth[computation] = 1 + max((depth[callee] for callee in called), default=0)
+        if depth[computation] > MOST_NESTED:
+            raise _module_error(
+                "module.nesting", f"'{computation.name}' leads through more than {MOST_NESTED} calls", computation
             )
     for computation in module.computations:
         verify_computation(computation)

@@ -108,6 +108,7 @@ STATEMENTS: dict[str, str] = {
     "pairs.distinct": "a device sends once and receives once",
     "async.shape": "an asynchronous op passes on a tuple of operands, results and contexts",
     # module
+    "module.nesting": "computations call one another at most 128 deep; inline those that are called once",
     "module.names": "names of computations, and of instructions in a computation, are distinct",
     "module.callees": "a called computation belongs to the module",
     "module.entry": "nothing calls the entry",
