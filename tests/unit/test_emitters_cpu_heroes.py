@@ -254,11 +254,11 @@ def test_every_pass_keeps_the_results(name: str) -> None:
 def test_parts_of_an_output_are_simulated_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that reach over from one part into the next: each takes its own elements, from a list."""
     monkeypatch.setattr(cpu_scatter, "ONE_PIECE", 1)
-    monkeypatch.setattr(cpu_scatter, "LISTED", 4)
+    monkeypatch.setattr(cpu_scatter, "LISTED", 16)
     text = """
         x = f32[9,40] parameter(0)
-        i = s32[6,1] parameter(1)
-        u = f32[6,3,40] parameter(2)
+        i = s32[21,1] parameter(1)
+        u = f32[21,3,40] parameter(2)
         ROOT r = f32[9,40] scatter(x, i, u), update_window_dims={1,2}, inserted_window_dims={},
         scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f32"""
     assert emitted(text, "cpu").workgroups == min(9, device("cpu").core_count)

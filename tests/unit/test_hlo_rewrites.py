@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import warpsmith as ws
 from warpsmith.cli import main
+from warpsmith.compiler import simulate
 from warpsmith.devices import device
 from warpsmith.errors import UnknownPass
-from warpsmith.fusion.rewrites import REWRITES, apply
+from warpsmith.fusion.rewrites import REWRITES, apply, scatter_order
 from warpsmith.hlo import parse_hlo
 from warpsmith.hlo.verifier import verify_module
 from warpsmith.report.run import random_inputs
@@ -113,6 +114,19 @@ ENTRY e {
   c.shift-right-arithmetic = s32[8] shift-right-arithmetic(c.bitcast-convert, c.broadcast)
   c.and = s32[8] and(c.shift-right-arithmetic, c.broadcast.1)
   c.xor = s32[8] xor(c.bitcast-convert, c.and)
+""",
+    ),
+    "scatter-order": (
+        """HloModule m
+keep_last { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }
+ENTRY e {
+  x = f32[8] parameter(0)
+  i = s32[3000,1] parameter(1)
+  u = f32[3000,1] parameter(2)
+  ROOT s = f32[8] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, \
+index_vector_dim=1, to_apply=keep_last
+}""",
+        """ sort(s.keys.0, s.keys.1), dimensions={0}, is_stable=true, to_apply=s.before
 """,
     ),
     "tree-reduction": (
@@ -268,6 +282,24 @@ def test_simplified_gathers_and_scatters_of_every_form_mean_the_same(seed: int, 
     verify_module(simple)
     inputs = index_inputs(module, rng)
     np.testing.assert_array_equal(ws.evaluate(simple, *inputs)[0], ws.evaluate(module, *inputs)[0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1 << 30), st.sampled_from([0, scatter_order.MOST_SEARCHED]))
+def test_scatters_of_every_form_keep_their_order(seed: int, most: int) -> None:
+    """Each update takes the last one from itself, so that no two orders give the same."""
+    rng = Random(seed)
+    module = parse_hlo(random_scatter(rng).replace("add(a, b)", "subtract(b, a)"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scatter_order, "MOST_SEARCHED", most)
+        inputs = index_inputs(module, rng)
+        (wanted,) = ws.evaluate(module, *inputs)
+        rewritten = apply(module, "scatter-order", device("sm_90"))
+        verify_module(rewritten)
+        np.testing.assert_array_equal(ws.evaluate(rewritten, *inputs)[0], wanted)
+        found = simulate(module, *inputs, stage="buffers", deterministic=True)
+    assert found.findings == []
+    np.testing.assert_array_equal(found.outputs[0], wanted)
 
 
 def test_bodies_of_fusions_are_rewritten_too() -> None:

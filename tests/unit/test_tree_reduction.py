@@ -7,6 +7,7 @@ import pytest
 from hero_kernels import body
 from unit.kernel_runner import random_inputs, run_emitted
 
+import warpsmith as ws
 from warpsmith.devices import device
 from warpsmith.emitters import emit
 from warpsmith.fusion import plan, wrap
@@ -151,3 +152,43 @@ def test_others_stay_as_they_are(text: str) -> None:
     """What a block can finish, what partial results don't give, and what the reduction emitter wouldn't take."""
     wrapped = wrap(parse_hlo(body(text)))
     assert split_reductions(wrapped, device("sm_90")) is wrapped
+
+
+# ------------------------------------------------------------------------------------------------------------ on a CPU
+ON_A_CPU = {
+    "whole sum": fold("f32", (400, 400), (0, 1)),
+    "a prime number of elements": fold("s32", (131101,), (0,)),
+    "few long rows": fold("f32", (3, 50001), (1,)),
+    "few columns": fold("f32", (40000, 4), (0,)),
+    "some columns": fold("f32", (5000, 33), (0,), "max", "-inf"),
+    "bf16": fold("bf16", (200, 1000), (0, 1)),
+    "prologue, epilogue and side output": CASES["prologue, epilogue and side output"][0].replace("5000", "50000"),
+}
+
+
+@pytest.mark.parametrize("name", ON_A_CPU)
+def test_few_results_are_the_work_of_all_cores_of_a_cpu(name: str) -> None:
+    """Wrong: one work group for all elements; or another value."""
+    module = parse_hlo(body(ON_A_CPU[name]))
+    arrays = random_inputs(module, profile=Profile.TAME)
+    steps = plan(split_reductions(wrap(module), device("cpu")))
+    first, last = (emit(each.instruction, device("cpu")) for each in steps.steps)
+    assert first.grid[0] >= 2
+    assert first.grid[0] * 4 >= last.grid[0]
+    report = ws.run(module, *arrays, iterations=1, cache=False)
+    assert report.match is True, report
+    assert len(report.kernels) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        fold("f32", (64, 4096), (1,)),
+        fold("f32", (300, 400), (0, 1)),
+        fold("f32", (400, 400), (0, 1)).replace("add_f32", "halves"),
+    ],
+    ids=["many results", "few elements", "depends on the order"],
+)
+def test_a_cpu_does_others_at_once(text: str) -> None:
+    wrapped = wrap(parse_hlo(body(text)))
+    assert split_reductions(wrapped, device("cpu")) is wrapped

@@ -32,6 +32,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--generic", action="store_true", help="IR in MLIR's generic form, which mlir-opt reads")
     parser.add_argument("--time-passes", action="store_true", help="what each pass took, on standard error")
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
+    parser.add_argument("--deterministic", action="store_true", help="on a GPU, scatters combine updates in order")
     parser.add_argument("--no-cache", action="store_true", help="look nothing up on disk, and keep nothing there")
 
 
@@ -48,6 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or f"example {arguments.example}"
     text = read_text(arguments.file) if arguments.file else example_text(arguments.example)
     module = parse_hlo(text, name)
+    if arguments.deterministic:
+        from warpsmith.fusion.rewrites import apply
+
+        module = apply(module, "scatter-order", target)
     if arguments.dump_to:
         from warpsmith.report.dump import dump_module
 

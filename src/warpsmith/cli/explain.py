@@ -24,6 +24,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
     )
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
+    parser.add_argument("--deterministic", action="store_true", help="as `warpsmith run --deterministic` compiles it")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant of a @T.jit kernel"
     )
@@ -41,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _tile(arguments)
     name = arguments.file or f"{arguments.example}.hlo"
     text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
-    found = explain(parse_hlo(text, name), arguments.target, numerics=arguments.numerics)
+    options = {"numerics": arguments.numerics, "deterministic": arguments.deterministic}
+    found = explain(parse_hlo(text, name), arguments.target, **options)
     write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
     if arguments.svg is not None:
         from warpsmith.report.explain_svg import explanation_svg

@@ -46,7 +46,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
     parser.add_argument(
-        "--deterministic", action="store_true", help="results that repeat bit for bit (they always do here)"
+        "--deterministic",
+        action="store_true",
+        help="results that repeat bit for bit on a GPU, too: scatters combine updates in order",
     )
     parser.add_argument("--input", metavar="FILE.npz", help="arrays 0, 1, ... instead of generated input")
     parser.add_argument("--output", metavar="FILE.npz", help="write the results as arrays 0, 1, ...")
@@ -193,6 +195,7 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
         cache=not arguments.no_cache,
         results=results,
         step_limit=limit,
+        deterministic=arguments.deterministic,
     )
     if arguments.output:
         from warpsmith.cli.npz import write_npz
@@ -208,7 +211,7 @@ def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport
     target = arguments.target or _DEFAULT_GPU
     if arguments.dump_to:
         _dump(arguments, module, target)
-    report = compiled(module, target=target, numerics=arguments.numerics)
+    report = compiled(module, target=target, numerics=arguments.numerics, deterministic=arguments.deterministic)
     report.notes.append(f"no GPU here: compiled for {target}, not run and not compared")
     if arguments.dump_to:
         report.notes.append(f"dumped to {arguments.dump_to}")
@@ -218,4 +221,9 @@ def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport
 def _dump(arguments: argparse.Namespace, module: HloModule, target: str) -> None:
     from warpsmith.report.dump import dump_module
 
+    if arguments.deterministic:
+        from warpsmith.devices import device
+        from warpsmith.fusion.rewrites import apply
+
+        module = apply(module, "scatter-order", device(target))
     dump_module(module, arguments.dump_to, target=target, numerics=arguments.numerics, pass_re=arguments.dump_pass_re)

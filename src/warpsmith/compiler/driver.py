@@ -20,6 +20,7 @@ from warpsmith.devices import Device, device
 from warpsmith.emitters.choose import choose
 from warpsmith.errors import ToolMissing, UnsupportedFusion, UsageError, did_you_mean
 from warpsmith.fusion.analysis import analyze
+from warpsmith.fusion.rewrites.scatter_order import keep_order, keeps_order
 from warpsmith.fusion.schedule import Plan as Schedule
 from warpsmith.fusion.schedule import plan
 from warpsmith.fusion.support import KERNEL_OPS
@@ -49,14 +50,22 @@ __all__ = [
 ]
 
 
-def scheduled(module: HloModule, target: Device) -> tuple[HloModule, Schedule]:
-    """The wrapped module and its plan; InvalidHlo for a module that means nothing."""
+def scheduled(module: HloModule, target: Device, *, deterministic: bool = False) -> tuple[HloModule, Schedule]:
+    """The wrapped module and its plan; InvalidHlo for a module that means nothing.
+
+    `deterministic`: scatters keep the order of their updates where it shows.
+    """
     verify_module(module)
     if target.is_gpu:
-        wrapped = split_reductions(wrap(module, takes=_Takes(target)), target)
+        takes = _Takes(target)
+        if deterministic:
+            wrapped = keep_order(wrap(module, takes=lambda each: keeps_order(each) or takes(each)), target)
+        else:
+            wrapped = wrap(module, takes=takes)
     else:
         wrapped = wrap(module, host=_Lacking(target), takes=_Takes(target))
-    return wrapped, plan(wrapped)
+    split = split_reductions(wrapped, target)
+    return split, plan(split)
 
 
 class _Takes:
@@ -96,18 +105,26 @@ _UNUSUAL = (
 
 
 def compile(
-    module: HloModule, target: str = "cpu", *, numerics: str = "strict", cache: bool = True, trace: bool = False
+    module: HloModule,
+    target: str = "cpu",
+    *,
+    numerics: str = "strict",
+    cache: bool = True,
+    trace: bool = False,
+    deterministic: bool = False,
 ) -> Executable:
     """Compile a module for `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
 
     Raises UnknownTarget, UnsupportedFusion (an op that no emitter takes), UnsupportedHlo (a host step that nothing
     computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code for the CPU is looked up
-    and kept on disk (PTX never is); with `trace` the executable's `trace` holds the IR after each pass.
+    and kept on disk (PTX never is); with `trace` the executable's `trace` holds the IR after each pass.  With
+    `deterministic` results repeat bit for bit on a GPU, too: scatters combine updates in order, or in steps whose order
+    doesn't show.
     """
     mode(numerics)
     chosen = device(target)
     began = perf_counter()
-    wrapped, schedule = scheduled(module, chosen)
+    wrapped, schedule = scheduled(module, chosen, deterministic=deterministic)
     seconds: dict[str, float] = {"hlo": perf_counter() - began, "emit": 0.0, "passes": 0.0, "llvm": 0.0}
     fusions = distinct_fusions(schedule.kernel_fusions())
     builder = _GpuBuilder(chosen, len(fusions)) if chosen.is_gpu else _CpuBuilder(len(fusions), cache)

@@ -62,15 +62,18 @@ def simulate(
     numerics: str = "strict",
     stage: str = "ptx",
     blocks: int | None = None,
+    deterministic: bool = False,
 ) -> Simulation:
     """Run `module`'s kernels on `arrays`, watching every access.
 
     `stage` is "ptx", or "buffers" for the IR.  With `blocks` at most so many blocks of a kernel run: the first, the
     last, and random ones between.  An access that a kernel may not make ends the run as a finding, with no outputs.
+    `deterministic` is as in `compile`.
     Raises what `compile` raises; SimulationError for an instruction that the simulator doesn't know.
     """
     launches: list[LaunchResult] = []
-    exe = simulated(module, target, numerics=numerics, stage=stage, launches=launches, blocks=blocks)
+    options: dict[str, Any] = {"numerics": numerics, "stage": stage, "blocks": blocks, "deterministic": deterministic}
+    exe = simulated(module, target, launches=launches, **options)
     try:
         outputs = exe(*arrays)
     except CheckFailed:
@@ -87,6 +90,7 @@ def simulated(
     stage: str = "buffers",
     launches: list[LaunchResult] | None = None,
     blocks: int | None = None,
+    deterministic: bool = False,
 ) -> Executable:
     """An executable that simulates `target`'s kernels at `stage`.
 
@@ -103,7 +107,7 @@ def simulated(
             f"the simulator has no stage '{stage}'", help=did_you_mean(stage, STAGES) or f"one of {', '.join(STAGES)}"
         )
     began = perf_counter()
-    wrapped, schedule = scheduled(module, chosen)
+    wrapped, schedule = scheduled(module, chosen, deterministic=deterministic)
     kernels: dict[HloInstruction, LoweredKernel] = {
         fusion: lower_fusion(fusion, chosen, numerics=numerics) for fusion in schedule.kernel_fusions()
     }

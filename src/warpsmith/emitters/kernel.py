@@ -54,6 +54,7 @@ class EmittedKernel:
     threads to elements.  On the CPU the grid is the number of work groups, the block one thread, `chunk` the elements
     or rows that a work group takes.  `aliases`: (output, input) pairs that are one buffer: the launch passes the
     output's address for both, with the input's contents there.  `tile`: how shared memory is used, if it is.
+    `notes` says what else is worth knowing of the way that was taken.
     """
 
     name: str
@@ -72,6 +73,7 @@ class EmittedKernel:
     aliases: tuple[tuple[int, int], ...] = ()
     chunk: int = 0
     tile: SharedTile | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def workgroups(self) -> int:

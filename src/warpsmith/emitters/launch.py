@@ -9,13 +9,14 @@ import math
 from dataclasses import dataclass
 
 from warpsmith.devices import Device
+from warpsmith.dtypes import DType
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.transposes import normalize_transpose
 from warpsmith.hlo.attributes import Window
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape, TupleShape
 
-__all__ = ["Dim3", "Launch", "calculate_launch", "split_grid_x", "unroll_factor"]
+__all__ = ["Dim3", "Launch", "calculate_launch", "shared_tile_bytes", "split_grid_x", "unroll_factor"]
 
 Dim3 = tuple[int, int, int]
 
@@ -26,6 +27,7 @@ MAX_UNROLLED_CONCATENATE = 10
 BLACKWELL_EMITTERS = ("loop", "transpose", "concatenate")
 BLACKWELL_MOST = 32
 BLACKWELL_LEAST = 8
+BYTE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,18 @@ def split_grid_x(blocks: int, device: Device) -> tuple[int, int]:
         y *= 2
         x = -(-blocks // y)
     return x, y
+
+
+def shared_tile_bytes(dtype: DType, elements: int, run: int = 1) -> int:
+    """What a tile takes in shared memory, where `run` neighbouring elements are always stored together.
+
+    Elements narrower than a byte are packed where runs fill whole bytes and become vectors, else take a byte each:
+    no two threads write one byte (`passes/pack_sub_byte.py`).
+    """
+    is_vector = run & (run - 1) == 0
+    if dtype.bits < BYTE and not (is_vector and run * dtype.bits % BYTE == 0):
+        return elements
+    return dtype.byte_size(elements)
 
 
 def unroll_factor(analysis: FusionAnalysis, shape: Shape) -> int:

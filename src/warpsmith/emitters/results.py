@@ -28,6 +28,7 @@ def make_kernel(
     chunk: int = 0,
     tile: SharedTile | None = None,
     steps: bool = False,
+    notes: tuple[str, ...] = (),
 ) -> EmittedKernel:
     """Emit the functions that the entry calls, and collect the facts.  `steps`: outputs are written by atomic steps."""
     analysis = functions.analysis
@@ -57,4 +58,5 @@ def make_kernel(
         aliases=tuple(functions.aliases.items()),
         chunk=chunk,
         tile=tile,
+        notes=notes,
     )

@@ -18,6 +18,8 @@ __all__ = ["ReductionDimensions", "core_reduction", "oversized", "race_free", "r
 MAX_ROW_REDUCED = 1024 * 16
 MAX_ROW_MAJOR = 8
 MAX_COLUMN_FACTOR = 128
+FEW_RESULTS = 64  # fewer don't keep all cores of a large machine busy
+LEAST_SPLIT = 1 << 17  # elements, so that a second kernel costs little beside the first
 LEAST_ON_A_CORE = 16  # elements to one result; fewer are as well taken by a loop over the results
 
 
@@ -106,6 +108,17 @@ def oversized(hero: HloInstruction, warp: int) -> ReductionDimensions | None:
         return None
     dims = reduction_dimensions(hero)
     return dims if dims is not None and _too_small(dims, warp) is None and not race_free(dims, warp) else None
+
+
+def few_results(hero: HloInstruction) -> ReductionDimensions | None:
+    """The dimensions of a reduce that leaves cores idle, for it makes few results of many elements.
+
+    That doesn't ask how many cores there are: results are the same, bit for bit, on every machine.
+    """
+    if hero.opcode != "reduce" or hero.operands[0].array_shape.elements < LEAST_SPLIT:
+        return None
+    results = next(iter(hero.shape.leaves())).elements
+    return reduction_dimensions(hero) if results < FEW_RESULTS else None
 
 
 def core_reduction(hero: HloInstruction) -> ReductionDimensions | Reason:

@@ -1,12 +1,12 @@
-"""Reductions that are too large for one block become two: a kernel of partial results, and one that finishes.
+"""Reductions that are too large for one block, or for one core, become two kernels: partial results, and the rest.
 
     f = f32[] fusion(x)                                f.partial = f32[4096] fusion(x)
       { ROOT abs(reduce(negate(x))) }          ->        { ROOT reduce(reshape(negate(x)), dims {1}) }
                                                        f = f32[] fusion(x, f.partial)
                                                          { ROOT abs(reduce(partial)) }
 
-In: a module as `wrap` leaves it, and a GPU.  Out: the module with such fusions split.  Reference: section 2.5, the tree
-rewrite.  Several reduced dims are taken in turn, the minor ones first in a row reduction, the major ones first in a
+In: a module as `wrap` leaves it, and a device.  Out: the module with such fusions split.  Reference: section 2.5, the
+tree rewrite; on a CPU, reduces of many elements to few results, which one core each would take.  Several reduced dims are taken in turn, the minor ones first in a row reduction, the major ones first in a
 column reduction; one dim of n elements becomes k1 x k2 with k1 near the root of n, padded where n has no such divisor.
 Partial results are kept as `combiners` says: a bf16 sum stays f32 until its end.
 """
@@ -20,23 +20,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpsmith.devices import Device
-from warpsmith.dtypes import DType
+from warpsmith.fusion.bodies import Body, Outer, elements_of, fusion_of
 from warpsmith.fusion.combiners import CombinerRule, combiner_rule
 from warpsmith.fusion.heroes import find_hero
-from warpsmith.fusion.reductions import MAX_ROW_MAJOR, MAX_ROW_REDUCED, ReductionDimensions, oversized
+from warpsmith.fusion.reductions import MAX_ROW_MAJOR, MAX_ROW_REDUCED, ReductionDimensions, few_results, oversized
 from warpsmith.fusion.rewrite import Rewriting, rewritten, with_operands
 from warpsmith.fusion.traversal import reachable, roots_of
 from warpsmith.hlo.attributes import PaddingConfig, PaddingDim
-from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.literals import Literal
-from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
-from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
+from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.shapes import Shape, TupleShape
 
 __all__ = ["split_reductions"]
 
 
 def split_reductions(module: HloModule, target: Device) -> HloModule:
-    """The module with every fusion split whose hero is a reduce that one block can't finish."""
+    """The module with every fusion split whose hero is a reduce that one block can't finish, or one core shouldn't."""
 
     def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
         return _split(at, old, at.operands(old), target) if old.opcode == "fusion" else at.keep(old)
@@ -98,7 +97,7 @@ def _candidate(
     body = fusion.attr("calls", HloComputation)
     for root in roots_of(body):
         hero = find_hero(root, body)
-        found = oversized(hero, target.warp_size)
+        found = oversized(hero, target.warp_size) if target.is_gpu else few_results(hero)
         if found is None:
             continue
         shapes = [*(each.array_shape for each in hero.operands), *hero.shape.leaves()]
@@ -117,88 +116,20 @@ def _split(at: Rewriting, old: HloInstruction, operands: tuple[HloInstruction, .
     hero, found, rule = candidate
     split = _Split(at, fusion, hero, _stages(hero, found), rule)
     name = at.fresh(f"{fusion.name}.partial")
-    partial = _split(at, *_fusion(at, fusion, name, split.first_stage()), target)
+    partial = _split(at, *fusion_of(at, fusion, name, split.first_stage()), target)
     count = len(rule.kept)
-    parts = _elements(at, partial, count + len(split.sides_first))
+    parts = elements_of(at, partial, count + len(split.sides_first))
     values = dict(zip(split.sides_first, parts[count:], strict=True))
     if split.sides_apart:
-        apart = _split(at, *_fusion(at, fusion, at.fresh(f"{fusion.name}.sides"), split.others()), target)
-        values.update(zip(split.sides_apart, _elements(at, apart, len(split.sides_apart)), strict=True))
+        apart = _split(at, *fusion_of(at, fusion, at.fresh(f"{fusion.name}.sides"), split.others()), target)
+        values.update(zip(split.sides_apart, elements_of(at, apart, len(split.sides_apart)), strict=True))
     name = at.fresh(f"{fusion.name}.rest") if values else fusion.name
-    rest = _split(at, *_fusion(at, fusion, name, split.second_stage(parts[:count])), target)
+    rest = _split(at, *fusion_of(at, fusion, name, split.second_stage(parts[:count])), target)
     if not values:
         return rest
-    values.update(zip(split.finished, _elements(at, rest, len(split.finished)), strict=True))
+    values.update(zip(split.finished, elements_of(at, rest, len(split.finished)), strict=True))
     listed = tuple(values[root] for root in split.body.root.operands)
     return at.emit(HloInstruction(fusion.name, "tuple", fusion.shape, listed, origin=fusion.origin))
-
-
-def _elements(at: Rewriting, whole: HloInstruction, count: int) -> list[HloInstruction]:
-    """The parts of an instruction that gives `count` values."""
-    shape = whole.shape
-    if count == 1 or not isinstance(shape, TupleShape):
-        return [whole]
-    found: list[HloInstruction] = []
-    for index in range(count):
-        name, attributes = at.fresh(f"{whole.name}.{index}"), frozen({"index": index})
-        found.append(HloInstruction(name, "get-tuple-element", shape.elements[index], (whole,), attributes))
-        at.emit(found[-1])
-    return found
-
-
-Outer = dict[HloInstruction, HloInstruction]
-"""Parameters of a body being built -> what the caller passes."""
-
-
-def _fusion(
-    at: Rewriting, fusion: HloInstruction, name: str, made: tuple[HloComputation, Outer]
-) -> tuple[HloInstruction, tuple[HloInstruction, ...]]:
-    """A fusion of a new body, not emitted yet, and its operands."""
-    body, outer = made
-    at.bodies.append(body)
-    operands = tuple(outer[each] for each in body.parameters)
-    attributes = frozen({**fusion.attributes, "calls": body})
-    return HloInstruction(name, "fusion", body.root.shape, operands, attributes, origin=fusion.origin), operands
-
-
-class _Body:
-    """A body under construction that takes over instructions of the fusion's body."""
-
-    def __init__(self, at: Rewriting, fusion_body: HloComputation, given: Sequence[HloInstruction], name: str) -> None:
-        self.builder = ComputationBuilder(at.fresh(name))
-        self.old = fusion_body
-        self.given = dict(zip(fusion_body.parameters, given, strict=True))
-        self.inside: dict[HloInstruction, HloInstruction] = {}
-        self.outer: Outer = {}
-
-    def parameter(self, shape: AnyShape, name: str, value: HloInstruction) -> HloInstruction:
-        made = self.builder.parameter(len(self.outer), shape, name)
-        self.outer[made] = value
-        return made
-
-    def take(self, wanted: Sequence[HloInstruction]) -> None:
-        """Copy what `wanted` depends on and isn't here yet."""
-        needed: set[HloInstruction] = set()
-        stack = list(wanted)
-        while stack:
-            inner = stack.pop()
-            if inner not in needed and inner not in self.inside:
-                needed.add(inner)
-                stack.extend(inner.operands)
-        for inner in self.old:
-            if inner not in needed:
-                continue
-            if inner.opcode == "parameter":
-                self.inside[inner] = self.parameter(inner.shape, inner.name, self.given[inner])
-            else:
-                operands = [self.inside[each] for each in inner.operands]
-                self.inside[inner] = self.builder.append(with_operands(inner, operands))
-
-    def convert(self, value: HloInstruction, dtype: DType, name: str) -> HloInstruction:
-        shape = value.array_shape
-        return (
-            value if shape.dtype is dtype else self.builder.add("convert", shape.with_dtype(dtype), [value], name=name)
-        )
 
 
 def _computation(at: Rewriting, rule: CombinerRule) -> HloComputation:
@@ -247,8 +178,8 @@ class _Split:
         self.sides_first = sides if fits else ()
         self.sides_apart = () if fits else sides
 
-    def _new(self, suffix: str) -> _Body:
-        return _Body(self.at, self.body, self.fusion.operands, f"{self.fusion.name}.{suffix}")
+    def _new(self, suffix: str) -> Body:
+        return Body(self.at, self.body, self.fusion.operands, f"{self.fusion.name}.{suffix}")
 
     def first_stage(self) -> tuple[HloComputation, Outer]:
         """Partial results, then the roots that are computed with them."""
@@ -301,7 +232,7 @@ class _Split:
         body.take([self.body.root])
         return body.builder.build(body.inside[self.body.root]), body.outer
 
-    def _rooted(self, body: _Body, roots: Sequence[HloInstruction]) -> HloComputation:
+    def _rooted(self, body: Body, roots: Sequence[HloInstruction]) -> HloComputation:
         """The finished body: one root, or a tuple of several."""
         if len(roots) == 1:
             return body.builder.build(body.inside[roots[0]])
@@ -310,7 +241,7 @@ class _Split:
 
     def _reduce(
         self,
-        body: _Body,
+        body: Body,
         values: Sequence[HloInstruction],
         starts: Sequence[HloInstruction],
         dims: tuple[int, ...],

@@ -248,7 +248,11 @@ OPEN: tuple[Open, ...] = (
         "gather, dynamic-slice and dynamic-update-slice clamp; a scatter's update is dropped whole",
         "the same",
     ),
-    Open("the order of a scatter's updates to one element", "their order in the update array", "none: atomics"),
+    Open(
+        "the order of a scatter's updates to one element",
+        "their order in the update array; on a GPU so with `--deterministic`, else none: atomics",
+        "none: atomics",
+    ),
     Open("contraction of a multiply and an add", "never", "never (PTX has `mul.rn` and `add.rn`)"),
     Open("subnormal numbers", "kept", "kept (xla_gpu_ftz is off)"),
     Open(

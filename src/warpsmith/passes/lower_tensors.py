@@ -174,7 +174,7 @@ class _Lowering:
         if known is not None:
             assert isinstance(type, VectorType)
             size = bit_width(type) // 8
-            attributes["alignment"] = at.integer_attr(min(known, size & -size), at.I64)
+            attributes["alignment"] = at.integer_attr(min(known, max(1, size & -size)), at.I64)
         if base in self.invariant:
             attributes["invariant"] = at.UNIT
         return attributes

@@ -203,14 +203,17 @@ class Explanation:
         }
 
 
-def explain(module: HloModule, target: str = "sm_90", *, numerics: str = "strict") -> Explanation:
+def explain(
+    module: HloModule, target: str = "sm_90", *, numerics: str = "strict", deterministic: bool = False
+) -> Explanation:
     """Explain each kernel of `module` on `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
 
-    Raises UnknownTarget, InvalidHlo, UnsupportedFusion (an op that no emitter takes) and LoweringError.
+    `deterministic` is as in `compile`.  Raises UnknownTarget, InvalidHlo, UnsupportedFusion (an op that no emitter
+    takes) and LoweringError.
     """
     mode(numerics)
     chosen = device(target)
-    _, schedule = scheduled(module, chosen)
+    _, schedule = scheduled(module, chosen, deterministic=deterministic)
     kernels = [
         _kernel(lower_fusion(fusion, chosen, numerics=numerics), alike, chosen)
         for fusion, alike in distinct_fusions(schedule.kernel_fusions()).items()
@@ -274,7 +277,7 @@ def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Dev
         roofline=times,
         largest=largest_cost(alike[0], measured, work, times),
         advice=(),
-        notes=measured.notes,
+        notes=(*kernel.notes, *measured.notes),
         lanes=0 if target.is_gpu else _lanes(lowered.llvm),
         tables=lowered.table_bytes,
         streams=lowered.streams,

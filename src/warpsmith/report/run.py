@@ -152,6 +152,7 @@ def run(
     measure_copy: bool = True,
     results: list[Array] | None = None,
     step_limit: int = STEP_LIMIT,
+    deterministic: bool = False,
 ) -> RunReport:
     """Compile `module`, call it (on `arrays`, or on seeded input), compare with the reference, time it.
 
@@ -159,10 +160,16 @@ def run(
     outputs.  Raises what `compile` and the executable raise; a difference is not an error but `match == False`.  The
     reference comes first and takes `step_limit` instructions at most, so that a loop without end is an error.
     `platform="sim"` simulates the kernels of the GPU `target` at `stage` ("buffers" or "ptx"): an access that a kernel
-    may not make becomes a finding.
+    may not make becomes a finding.  `deterministic` is as in `compile`.
     """
     if platform == "sim":
-        return _simulated(module, arrays, target, stage, numerics, seed, reference, (abs_error, rel_error), results)
+        start = perf_counter()
+        launches: list[LaunchResult] = []
+        options: dict[str, Any] = {"numerics": numerics, "stage": stage, "deterministic": deterministic}
+        exe = simulated(module, target, launches=launches, **options)
+        report = _of_executable(module, exe, perf_counter() - start)
+        report.notes.append(f"simulated at stage {stage}; times are the simulator's, not a GPU's")
+        return _simulated(report, module, exe, launches, arrays, seed, reference, (abs_error, rel_error), results)
     if reference not in REFERENCES:
         raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(str(reference), REFERENCES))
     for name, number in (("iterations", iterations), ("step_limit", step_limit)):
@@ -170,7 +177,7 @@ def run(
             raise UsageError(f"{name} is {number}; it is a whole number of at least 1")
     require(seed, int, "a seed is a whole number")
     start = perf_counter()
-    exe = compile(module, target=target, numerics=numerics, cache=cache)
+    exe = compile(module, target=target, numerics=numerics, cache=cache, deterministic=deterministic)
     report = _of_executable(module, exe, perf_counter() - start)
     report.reference, report.seed = reference, seed
     inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
@@ -192,23 +199,18 @@ def run(
 
 
 def _simulated(
+    report: RunReport,
     module: HloModule,
+    exe: Executable,
+    launches: Sequence[LaunchResult],
     arrays: Sequence[Any],
-    target: str,
-    stage: str,
-    numerics: str,
     seed: int,
     reference: str,
     errors: tuple[float | None, float | None],
     results: list[Array] | None,
 ) -> RunReport:
     """One simulated call; what the simulator's checks find is in the report, not raised."""
-    start = perf_counter()
-    launches: list[LaunchResult] = []
-    exe = simulated(module, target, numerics=numerics, stage=stage, launches=launches)
-    report = _of_executable(module, exe, perf_counter() - start)
     report.platform, report.reference, report.seed, report.iterations = "sim", reference, seed, 1
-    report.notes.append(f"simulated at stage {stage}; times are the simulator's, not a GPU's")
     inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
     start = perf_counter()
     try:
@@ -228,10 +230,10 @@ def _simulated(
     return report
 
 
-def compiled(module: HloModule, *, target: str, numerics: str = "strict") -> RunReport:
+def compiled(module: HloModule, *, target: str, numerics: str = "strict", deterministic: bool = False) -> RunReport:
     """The report of a module that was compiled and not run."""
     start = perf_counter()
-    exe = compile(module, target=target, numerics=numerics)
+    exe = compile(module, target=target, numerics=numerics, deterministic=deterministic)
     return _of_executable(module, exe, perf_counter() - start)
 
 

@@ -26,7 +26,7 @@ from warpsmith.emitters.gpu.reduction_groups import ReductionGroup, reduction_gr
 from warpsmith.emitters.gpu.reduction_row import multi_row, row
 from warpsmith.emitters.grid import grid_ids, over_ids, through
 from warpsmith.emitters.kernel import EmittedKernel, SharedTile
-from warpsmith.emitters.launch import Launch
+from warpsmith.emitters.launch import Launch, shared_tile_bytes
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.reduction_combiner import combiner_of
 from warpsmith.emitters.results import make_kernel
@@ -84,7 +84,7 @@ def _shared_bytes(chosen: Geometry, groups: Sequence[ReductionGroup]) -> int:
         for hero in group.heroes:
             combiner = combiner_of(hero)
             if not isinstance(combiner, str):
-                found += sum(dtype.byte_size(elements) for dtype in combiner.kept)
+                found += sum(shared_tile_bytes(dtype, elements) for dtype in combiner.kept)
     return found
 
 

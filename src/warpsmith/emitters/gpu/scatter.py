@@ -9,6 +9,8 @@
                              else write that out, and hold this update
             in the end write out what is held
 
+    the order of updates is kept:  the thread of a place's first update takes all its updates (`emitters/scatter_order`)
+
 A slice that doesn't fit is dropped as a whole.  Indices that are unique need no atomic step, nor do updates that
 overwrite.  In sorted order neighbours are often equal, so most combining stays in registers.
 
@@ -27,6 +29,7 @@ from warpsmith.emitters.launch import WARPS_PER_BLOCK, Launch, calculate_launch,
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
 from warpsmith.emitters.scatter_body import IndexSpread, ScatterBody, update_map
+from warpsmith.emitters.scatter_order import OrderedScatter
 from warpsmith.emitters.scatter_parts import Scatter, refusal
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
@@ -47,13 +50,13 @@ def matches(analysis: FusionAnalysis) -> Reason | None:
 def launch(analysis: FusionAnalysis) -> Launch:
     """A thread an element (or vector) of the updates, in whole warps; or a warp a few indices."""
     scatter, device = Scatter(analysis.roots[0]), analysis.device
-    if scatter.spreads_indices(device.core_count):
+    if not scatter.keeps_order and scatter.spreads_indices(device.core_count):
         per_warp, _ = scatter.indices_per_warp(device.core_count)
         blocks = -(-scatter.slices // (per_warp * WARPS_PER_BLOCK))
         vector = scatter.elements_per_lane(device.warp_size)
         return Launch((blocks, 1, 1), (WARPS_PER_BLOCK * device.warp_size, 1, 1), vector)
     shape = scatter.updates[0].array_shape
-    together = scatter.is_simple and scatter.lie_apart
+    together = scatter.is_simple and scatter.lie_apart and not scatter.keeps_order
     vector = math.gcd(scatter.slice_elements, unroll_factor(analysis, shape)) if together else 1
     found = calculate_launch(shape.elements, device, vector)
     threads = -(-found.block[0] // device.warp_size) * device.warp_size
@@ -61,7 +64,7 @@ def launch(analysis: FusionAnalysis) -> Launch:
 
 
 def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel:
-    """The kernel, in one of the two ways."""
+    """The kernel, in one of the ways."""
     scatter, chosen = Scatter(analysis.roots[0]), launch(analysis)
     wanted = dict.fromkeys((scatter.indices, *scatter.updates))
     parts = partition(analysis.body, [(each,) for each in wanted])
@@ -69,7 +72,14 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     functions = KernelFunctions(analysis, parts, numerics=numerics, name=name, aliases=aliases)
     e = entry_emitter(functions)
     ids = grid_ids(functions, chosen)
-    if scatter.spreads_indices(analysis.device.core_count):
+    notes: tuple[str, ...] = ()
+    if scatter.keeps_order:
+        ordered = OrderedScatter(functions, scatter, e, ids, chosen)
+        variant = "ordered_runs" if scatter.has_runs else "ordered_search"
+        results = (ordered.by_runs if scatter.has_runs else ordered.by_search)(functions.outputs)
+        maps = [(f"thread -> {scatter.updates[0].name}", update_map(scatter, chosen))]
+        notes = (_cost(scatter),)
+    elif scatter.spreads_indices(analysis.device.core_count):
         variant, spread = "distributed_indices", IndexSpread(functions, scatter, e, ids, chosen)
         results = [spread.by_index(functions.outputs[0])]
         maps = [(f"warp -> {scatter.indices.name}", spread.index_map()), ("lane -> slice", spread.window_map())]
@@ -80,4 +90,14 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     e.drop_unused()
     functions.close_entry(results, chosen, NAME, variant)
     shown = [(title, over_ids(map, chosen)) for title, map in maps]
-    return make_kernel(functions, chosen, NAME, shown, variant=variant, steps=scatter.needs_step)
+    return make_kernel(functions, chosen, NAME, shown, variant=variant, steps=scatter.needs_step, notes=notes)
+
+
+def _cost(scatter: Scatter) -> str:
+    """What it takes to keep the order of updates."""
+    kept = "updates of one place are combined in their order by one thread, without atomic steps"
+    elements = scatter.slices * scatter.slice_elements
+    if scatter.has_runs:
+        way = "equal indices are neighbours; it takes as long as the largest number of updates of one place"
+        return f"{kept}: {way}, at most {scatter.slices}"
+    return f"{kept}: each of {elements} threads looks through {scatter.slices} index vectors for those of its place"

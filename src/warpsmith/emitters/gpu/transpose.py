@@ -26,7 +26,7 @@ from warpsmith.emitters.entry import KernelFunctions
 from warpsmith.emitters.gpu import packed_transpose
 from warpsmith.emitters.grid import grid_ids, over_ids, through
 from warpsmith.emitters.kernel import EmittedKernel, SharedTile
-from warpsmith.emitters.launch import Launch
+from warpsmith.emitters.launch import Launch, shared_tile_bytes
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.outputs import to_dims
 from warpsmith.emitters.results import make_kernel
@@ -111,8 +111,9 @@ def _description(analysis: FusionAnalysis) -> TransposeDescription:
 def _shared_bytes(analysis: FusionAnalysis) -> int:
     if _description(analysis).packed is not None:
         return packed_transpose.shared_bytes(analysis)
-    elements = math.prod(tile_of(analysis).shared_dims)
-    return sum(hero.array_shape.dtype.byte_size(elements) for hero in roots_of(analysis).heroes)
+    tile = tile_of(analysis)
+    elements, run = math.prod(tile.shared_dims), 1 if tile.moves_minor else tile.vector
+    return sum(shared_tile_bytes(hero.array_shape.dtype, elements, run) for hero in roots_of(analysis).heroes)
 
 
 def tile_of(analysis: FusionAnalysis) -> Tile:

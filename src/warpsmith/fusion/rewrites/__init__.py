@@ -1,8 +1,8 @@
 """HLO rewrites by name: forms that say the same with less, for emitters and for readers.
 
-In: a module and names (`"gather-simplifier,comparison-expander"`).  Out: the module rewritten.  `tree-reduction` works
-on fusions, so that it wraps ops first, and depends on the target.  Emitters here also take the general forms, whose
-indexing maps are known; the rewrites give the forms that XLA's emitters are written for, and what
+In: a module and names (`"gather-simplifier,comparison-expander"`).  Out: the module rewritten.  `tree-reduction` and
+`scatter-order` work on fusions, so that they wrap ops first, and depend on the target.  Emitters here also take the
+general forms, whose indexing maps are known; the rewrites give the forms that XLA's emitters are written for, and what
 `warpsmith hlo print --rewrites` shows.
 """
 
@@ -18,6 +18,7 @@ from warpsmith.fusion.rewrites import (
     dot_operand_upcaster,
     dynamic_index_splitter,
     gather_simplifier,
+    scatter_order,
     scatter_simplifier,
 )
 from warpsmith.fusion.wrap import wrap
@@ -39,6 +40,9 @@ REWRITES: Mapping[str, Rewrite] = {
     dynamic_index_splitter.NAME: _anywhere(dynamic_index_splitter.run),
     dot_operand_upcaster.NAME: _anywhere(dot_operand_upcaster.run),
     comparison_expander.NAME: _anywhere(comparison_expander.run),
+    scatter_order.NAME: lambda module, target: scatter_order.keep_order(
+        wrap(module, takes=scatter_order.keeps_order), target
+    ),
     "tree-reduction": lambda module, target: tree_reduction.split_reductions(wrap(module), target),
 }
 """Every rewrite by name."""

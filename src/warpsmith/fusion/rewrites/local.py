@@ -14,7 +14,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, froz
 from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.traversal import callees_first
 
-__all__ = ["Rule", "Site", "of_dims", "rewrite"]
+__all__ = ["Rule", "Site", "of_dims", "rewrite", "rewrite_computation"]
 
 
 class Site:
@@ -64,7 +64,7 @@ def rewrite(module: HloModule, rule: Rule) -> HloModule:
     """`module` with the rule applied to every instruction, callees first; itself where nothing changes."""
     computations: dict[HloComputation, HloComputation] = {}
     for computation in callees_first(module.computations):
-        computations[computation] = _rewritten(computation, rule, computations)
+        computations[computation] = rewrite_computation(computation, rule, computations)
     if all(old is new for old, new in computations.items()):
         return module
     entry = computations[module.entry]
@@ -72,9 +72,11 @@ def rewrite(module: HloModule, rule: Rule) -> HloModule:
     return HloModule(module.name, tuple(kept), entry, module.attributes, module.style)
 
 
-def _rewritten(
+def rewrite_computation(
     computation: HloComputation, rule: Rule, callees: Mapping[HloComputation, HloComputation]
 ) -> HloComputation:
+    """`computation` with the rule applied to every instruction, and the new versions of `callees`; itself where nothing
+    changes."""
     builder = ComputationBuilder(computation.name)
     made: dict[HloInstruction, HloInstruction] = {}
     changed = False

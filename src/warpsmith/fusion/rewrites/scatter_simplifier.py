@@ -17,17 +17,18 @@ from warpsmith.fusion.rewrites.indices import flat_indices, with_batch_component
 from warpsmith.fusion.rewrites.local import Site, rewrite
 from warpsmith.hlo.module import HloInstruction, HloModule
 
-__all__ = ["NAME", "run"]
+__all__ = ["NAME", "run", "simplified"]
 
 NAME = "scatter-simplifier"
 
 
 def run(module: HloModule) -> HloModule:
     """`module` with every scatter simplified."""
-    return rewrite(module, _rule)
+    return rewrite(module, simplified)
 
 
-def _rule(site: Site) -> HloInstruction | None:
+def simplified(site: Site) -> HloInstruction | None:
+    """What a scatter becomes; None for a simple one, and for other ops."""
     old = site.old
     if old.opcode != "scatter" or _is_simple(old):
         return None

@@ -86,11 +86,11 @@ def set_function_type(op: Operation, inputs: Sequence[Type], results: Sequence[T
 
 
 def arg_attributes(op: Operation) -> list[dict[str, at.Attribute]]:
-    """One dict an argument (empty where there is none)."""
+    """One dict an argument (empty where there is none) of a func.func, or of an llvm.func with a body."""
     found = op.attributes.get("arg_attrs")
     if isinstance(found, at.ArrayAttr):
         return [dict(item.items) if isinstance(item, at.DictAttr) else {} for item in found.items]
-    return [{} for _ in function_type(op).inputs]
+    return [{} for _ in (op.body.args if op.regions[0].blocks else function_type(op).inputs)]
 
 
 def set_arg_attributes(op: Operation, attributes: Sequence[Mapping[str, at.Attribute]]) -> None:
