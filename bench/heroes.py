@@ -332,7 +332,7 @@ def torch_side(case: Hero, arrays: Sequence[Any]) -> dict[str, Callable[[], Any]
     except ImportError:
         return {}
     try:
-        tensors = [torch.from_numpy(each) for each in arrays]
+        tensors = [torch.from_numpy(each.copy()) for each in arrays]
     except TypeError:
         return {}
     assert case.torch is not None

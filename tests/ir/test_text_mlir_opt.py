@@ -101,8 +101,9 @@ def test_mlir_opt_reads_the_generic_form_of_our_own_ops() -> None:
 
 @needs_mlir_opt
 def test_mlir_opt_reads_the_ops_of_tile_programs() -> None:
-    # MLIR's own nvvm.barrier has segments of operands; the others are as here or unknown to it.
-    text = print_module(parse_module(tile_text()), generic=True).replace("nvvm.barrier", "tile.barrier")
+    # MLIR's own nvvm.barrier and nvgpu ops have segments of operands; the others are as here or unknown to it.
+    text = print_module(parse_module(tile_text()), generic=True)
+    text = text.replace("nvvm.barrier", "tile.barrier").replace("nvgpu.", "tile.")
     through_mlir_opt(text)
 
 

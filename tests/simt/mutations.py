@@ -328,8 +328,8 @@ class _Recorder(Watch):
 
     last: _Recorder | None = None
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.accesses: Counter[tuple[int, str, str, int, int]] = Counter()
         self.buffers: set[tuple[str, str, bool]] = set()
         self.interval = 0
@@ -349,14 +349,16 @@ class _Recorder(Watch):
         lanes: Array | None,
         turns: int = 1,
         new: Callable[[], Array] | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
-        super().access(key, kind, buffer, start, size, lanes, turns, new)
+        super().access(key, kind, buffer, start, size, lanes, turns, new, whole=whole)
         who = np.arange(self.threads * turns) if lanes is None else lanes
         self.buffers.add((buffer.name, buffer.space, buffer.read_only))
         for thread, first in zip((who // turns).tolist(), np.broadcast_to(start, who.shape).tolist(), strict=True):
             place = first % buffer.copy if buffer.copy else first
             for byte in range(place, place + size):
-                self.accesses[self.interval, kind, buffer.name, byte, int(self._thread[thread])] += 1
+                self.accesses[self.interval, kind, buffer.name, byte, int(self.order.thread[thread])] += 1
 
 
 def record(run: Runner, inputs: Sequence[Array]) -> Recording:

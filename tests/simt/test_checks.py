@@ -100,6 +100,14 @@ PLANTED: dict[str, tuple[str, int, tuple[Any, ...]]] = {
         1,
         ("shuffle-divergence", "gpu.shuffle", None, 0, 8),
     ),
+    "a lane elected in a branch": (
+        f"""{LOAD}
+        %p = arith.cmpi slt, %t, %c8 : index
+        scf.if %p {{ %e = "nvvm.elect.sync"() : () -> i1 }}
+        {STORE}""",
+        1,
+        ("shuffle-divergence", "nvvm.elect.sync", None, 0, 8),
+    ),
     "a crooked vector": (
         f"""%i = arith.addi %c1, %c2 : index
         %w = vector.load %in[%i] {{alignment = 8 : i64}} : memref<64xf32>, vector<2xf32>

@@ -75,6 +75,30 @@ def test_masked_lanes_touch_nothing() -> None:
     assert run(kernel(body, "9xf32", threads=2)) == [0, 1, 2, 3, 3, 5, 6, 7, -1]
 
 
+def test_each_block_has_its_own_shared_memory_under_a_mask() -> None:
+    """Wrong: the second block's lanes written to the first one's copy."""
+    body = """
+      %i = arith.muli %b, %c4 : index
+      %s = xla_gpu.allocate_shared : memref<4xf32, 3>
+      %m = vector.create_mask %c4 : vector<4xi1>
+      %x = vector.load %in[%i] : memref<8xf32>, vector<4xf32>
+      vector.maskedstore %s[%c0], %m, %x : memref<4xf32, 3>, vector<4xi1>, vector<4xf32>
+      %pass = arith.constant dense<-1.0> : vector<4xf32>
+      %y = vector.maskedload %s[%c0], %m, %pass : memref<4xf32, 3>, vector<4xi1>, vector<4xf32> into vector<4xf32>
+      vector.store %y, %out[%i] : memref<8xf32>, vector<4xf32>"""
+    assert run(kernel(body, "8xf32", threads=1, blocks=2)) == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_lanes_under_a_mask_stand_side_by_side() -> None:
+    body = """
+      %x = vector.load %in[%c0] : memref<8xf32>, vector<8xf32>
+      %m = arith.constant dense<[false, true, true, false, true, false, false, true]> : vector<8xi1>
+      %y = xla_cpu.compress %x, %m : vector<8xf32>
+      %z = vector.extract_strided_slice %y {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to vector<4xf32>
+      vector.store %z, %out[%c0] : memref<4xf32>, vector<4xf32>"""
+    assert run(kernel(body, "4xf32", threads=1)) == [1, 2, 4, 7]
+
+
 def test_gather_reads_where_each_lane_says() -> None:
     body = """
       %at = arith.constant dense<[6, 0, 3, 99]> : vector<4xindex>

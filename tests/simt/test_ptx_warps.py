@@ -36,6 +36,13 @@ def test_a_shuffle_from_a_lane_that_is_elsewhere_is_a_finding() -> None:
     assert "takes a value from a lane that doesn't run it" in found.message
 
 
+def test_an_elected_lane_needs_the_whole_warp() -> None:
+    """The mask names 32 lanes, of which 8 are there."""
+    _, stats = run_body("setp.ge.u32 %p0, %i, 8;\n@%p0 bra $done;\nelect.sync %y|%p1, -1;", X[:32])
+    (found,) = stats.findings
+    assert (found.code, found.thread, found.count) == ("shuffle-divergence", (8, 0, 0), 24)
+
+
 def test_a_sum_over_a_warp() -> None:
     """Five shuffles and adds leave the sum in the first lane, as every reduction has it."""
     steps = "\n".join(f"shfl.sync.down.b32 %r0, %x, {d}, 31, -1;\nadd.u32 %x, %x, %r0;" for d in (16, 8, 4, 2, 1))

@@ -160,9 +160,8 @@ extern "C" __global__ void __launch_bounds__(32) k(
     int n) {
   __shared__ alignas(64) float A_smem[256];
   alignas(16) float R[8];
-  float sum;
   const int lane = threadIdx.x;
-  sum = 0.0f;
+  float sum = 0.0f;
   const int row = lane * 8;
   for (int f = 0; f < 8; f += 4) {
     // copy A_smem <- A

@@ -108,7 +108,7 @@ def test_fmad_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
 def test_every_helper_function_compiles(target: str, tmp_path: Path) -> None:
-    stores = "stmatrix_x4(h, a); stmatrix_x2_trans(h, b);" if target != "sm_80" else ""
+    stores = "stmatrix_x4(h, a.lane); stmatrix_x2_trans(h, b.lane);" if target != "sm_80" else ""
     use = f"""
 extern "C" __global__ void k(__half* h, __nv_bfloat16* n, float* f, double* d, uint8_t* u) {{
   Vec<__half, 8> a;
@@ -116,9 +116,9 @@ extern "C" __global__ void k(__half* h, __nv_bfloat16* n, float* f, double* d, u
   Vec<__nv_bfloat16, 8> p;
   Vec<__nv_bfloat16, 4> q;
   Vec<float, 4> c = {{}};
-  ldmatrix_x4(a, h); ldmatrix_x2_trans(b, h); ldmatrix_x4_trans(p, n); ldmatrix_x2(q, n);
-  mma_m16n8k16_f16(c, a, b);
-  mma_m16n8k16_bf16(c, p, q);
+  ldmatrix_x4(a.lane, h); ldmatrix_x2_trans(b.lane, h); ldmatrix_x4_trans(p.lane, n); ldmatrix_x2(q.lane, n);
+  mma_m16n8k16_f16(c.lane, a.lane, b.lane);
+  mma_m16n8k16_bf16(c.lane, p.lane, q.lane);
   {stores}
   copy_async<16>(h, n); copy_async<4>(h, n); copy_async_commit(); copy_async_wait<0>(); named_barrier(1, 64);
   f[lane_id()] = c[0] + minimum(maximum(c[2], c[3]), c[1]) + elect_one();

@@ -13,6 +13,7 @@ from warpsmith.ir import types as ty
 from warpsmith.ir.core import Operation
 from warpsmith.ir.diagnostics import invalid
 from warpsmith.ir.op_rules_memory import MEMORY_RULES, access, bitcast
+from warpsmith.ir.op_rules_nvgpu import NVGPU_RULES
 from warpsmith.ir.operands import operand_groups
 from warpsmith.ir.rule_help import entry, int_attr, ints, need, need_index, need_types, need_yield, types_of, types_text
 from warpsmith.ir.types import Type
@@ -320,6 +321,7 @@ RULES: dict[str, Rule] = {
     "arith.index_cast": _index_cast,
     "arith.index_castui": _index_cast,
     **MEMORY_RULES,
+    **NVGPU_RULES,
     "builtin.module": _module,
     "func.func": _func,
     "llvm.func": _llvm_func,

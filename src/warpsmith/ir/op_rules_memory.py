@@ -178,6 +178,14 @@ def _mask(op: Operation) -> None:
         )
 
 
+def _compress(op: Operation) -> None:
+    value, mask = (_vector_type(op, each.type) for each in op.operands)
+    if mask.element is not ty.I1 or mask.shape != value.shape or op.result.type is not value:
+        raise invalid(
+            op, f"{op.result.type} of {value} under {mask}", "a vector, as many i1, and a vector of the first's type"
+        )
+
+
 MEMORY_RULES: dict[str, Rule] = {
     "tensor.extract": access(0, 1, (ty.TensorType,), "a tensor"),
     "tensor.insert": access(1, 2, (ty.TensorType,), "a tensor"),
@@ -200,5 +208,6 @@ MEMORY_RULES: dict[str, Rule] = {
     "vector.extract_strided_slice": _strided_slice,
     "vector.insert_strided_slice": _strided_slice,
     "vector.step": _step,
+    "xla_cpu.compress": _compress,
     "vector.create_mask": _mask,
 }

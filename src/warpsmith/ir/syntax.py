@@ -278,6 +278,7 @@ FORMS: dict[str, Form] = {
     "shuffle_reduce": Form(xla.print_shuffle_reduce, xla.parse_shuffle_reduce),
     # xla_cpu
     "prefetch": described(" $base[$index]{} : type(base)", "index=index"),
+    "compress": described(" $value, $mask{} : type(value)", "mask=mask(value) r0=value"),
     "lookup": described(" $table[$value]{} : type(table), type(value) -> type(r0)"),
     # llvm, nvvm
     "llvm_func": Form(llvm.print_func, llvm.parse_func),

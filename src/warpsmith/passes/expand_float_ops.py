@@ -21,6 +21,7 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import arith, func
 from warpsmith.ir.types import BF16, F16, F32, F64, I16, I32, I64, Type, element_type, with_element
+from warpsmith.passes.capabilities import compute_capability
 
 NAME = "expand-float-ops"
 CONTRACT = "bit-exact, but for functions that are near-exact themselves (numerics/bounds.py)"
@@ -57,7 +58,7 @@ class _Expansion:
     def __init__(self, target: str) -> None:
         self.on_cpu = target == "cpu"
         self.native: dict[Type, bool] = {
-            BF16: not self.on_cpu and _compute_capability(target) >= 90,
+            BF16: not self.on_cpu and compute_capability(target) >= 90,
             F16: not self.on_cpu,
         }
         self.wide: dict[Value, Value] = {}
@@ -242,12 +243,6 @@ def _block(value: Value) -> Block:
     block = value.parent_block
     assert block is not None
     return block
-
-
-def _compute_capability(target: str) -> int:
-    """90 for "sm_90"; 0 for a name without a number."""
-    digits = target.removeprefix("sm_").rstrip("af")
-    return int(digits) if digits.isdigit() else 0
 
 
 _TABLE: dict[str, Callable[[_Expansion, Operation], None]] = {

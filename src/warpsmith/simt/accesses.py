@@ -81,9 +81,14 @@ def positions(
     else:
         where = linear_index(op, type, arrays, active, lanes)
     check_alignment(op, where, buffer.data.itemsize, active)
-    if buffer.copies > 1:
-        where = where + np.arange(frame.threads) // max(frame.threads // buffer.copies, 1) * buffer.size
-    return where
+    return where + _copy_start(frame, buffer)
+
+
+def _copy_start(frame: Frame, buffer: Buffer) -> Array:
+    """Where in the data each thread's copy of a buffer begins: its block's of shared memory, its own of registers."""
+    if buffer.copies <= 1:
+        return np.zeros(1, np.int64)
+    return np.arange(frame.threads) // max(frame.threads // buffer.copies, 1) * buffer.size
 
 
 # ------------------------------------------------------------------------------------------------------------- elements
@@ -167,7 +172,8 @@ def _masked_positions(frame: Frame, op: Operation, start: Array, offsets: Array,
     if outside.any():
         thread, place = int(np.argwhere(outside)[0][0]), int(where[outside][0])
         raise AccessFault("out-of-bounds", f"{op.name} at index {place} of a buffer of {size} elements", thread)
-    return np.clip(where, 0, max(size - 1, 0)), active
+    inside = np.clip(where, 0, max(size - 1, 0))
+    return inside + _copy_start(frame, frame.buffer(op.operands[0]))[:, None], active
 
 
 def _saw_lanes(

@@ -20,6 +20,7 @@ import numpy as np
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.simt.checks import Findings, fail, triple
+from warpsmith.simt.in_flight import Groups
 from warpsmith.simt.memory import AccessFault, Array, Buffer, Datum, Pointer, where_from
 from warpsmith.simt.op_classes import class_of, site_of
 from warpsmith.simt.results import Dim3, Finding, words
@@ -102,11 +103,13 @@ def merge(condition: Array, new: Datum, old: Datum) -> Datum:
 class Machine:
     """What the threads of a batch share: ids, warp size, module-level buffers, the module's functions.
 
-    `shape` is the grid and the block, `numbers` the blocks of the batch; `watch` sees all, if there is one.
+    `shape` is the grid and the block, `numbers` the blocks of the batch; `watch` sees all, if there is one.  `copies`
+    are the asynchronous ones in flight.
     """
 
     __slots__ = (
         "blocks",
+        "copies",
         "findings",
         "functions",
         "globals",
@@ -137,6 +140,7 @@ class Machine:
         self.watch = watch
         self.findings = Findings() if watch is None else watch.findings
         self.blocks = blocks
+        self.copies = Groups(blocks * threads_per_block)
         self.threads_per_block = threads_per_block
         self.warp_size = warp_size
         self.globals = global_buffers

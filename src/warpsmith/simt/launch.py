@@ -128,10 +128,10 @@ def _launched(
 def _watch(module: Operation, entry: Operation, grid: Dim3, block: Dim3, blocks: int, checks: Checks) -> Watch:
     """A watch of a launch, which knows already what the device can't launch."""
     whole = int(np.prod(grid, dtype=np.int64))
-    shared = _shared_bytes(module)
-    counters = Counters(entry.str_attr("sym_name"), "ir", grid, block, whole, blocks, shared_bytes=shared)
-    watch = Watch(counters, site_of, checks.found)
-    for finding in check_limits(checks.device, grid, block, shared):
+    shared, dynamic = _shared_bytes(module)
+    counters = Counters(entry.str_attr("sym_name"), "ir", grid, block, whole, blocks, shared_bytes=shared + dynamic)
+    watch = Watch(counters, site_of, checks.found, partial=any(op.name == "nvvm.barrier" for op in module.walk()))
+    for finding in check_limits(checks.device, grid, block, shared, dynamic):
         watch.findings.add(finding, finding.message)
     return watch
 
@@ -152,9 +152,9 @@ def _track(
             )
 
 
-def _shared_bytes(module: Operation) -> int:
-    """Bytes of shared memory of a block."""
-    total = 0
+def _shared_bytes(module: Operation) -> tuple[int, int]:
+    """Bytes of shared memory of a block: that the kernel declares, and that is given at launch."""
+    found = [0, 0]
     for op in module.walk():
         if any(isinstance(op.attributes.get(name), at.DenseAttr) for name in ("initial_value", "value")):
             continue
@@ -162,11 +162,12 @@ def _shared_bytes(module: Operation) -> int:
         type = held.type if isinstance(held, at.TypeAttr) else None
         if op.name == "xla_gpu.allocate_shared":
             type = op.results[0].type
+        is_dynamic = "tile.dynamic" in op.attributes
         if isinstance(type, ShapedType):
-            total += type.elements * numpy_dtype(type).itemsize
+            found[is_dynamic] += type.elements * numpy_dtype(type).itemsize
         elif isinstance(type, LLVMArrayType):
-            total += type.count * numpy_dtype(type.element).itemsize
-    return total
+            found[is_dynamic] += type.count * numpy_dtype(type.element).itemsize
+    return found[0], found[1]
 
 
 def _entry(module: Operation) -> Operation:

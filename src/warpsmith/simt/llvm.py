@@ -29,7 +29,7 @@ from warpsmith.simt.memory import (
     where_from,
 )
 from warpsmith.simt.observe import barrier, saw, saw_lanes
-from warpsmith.simt.vectors import bitcast, extract_lane, insert_lane, integers, shuffle_lanes
+from warpsmith.simt.vectors import bitcast, compressed_lanes, extract_lane, insert_lane, integers, shuffle_lanes
 from warpsmith.simt.warps import exchange, thread_ids
 
 __all__ = ["LLVM", "places_of", "pointer_of", "read_bytes", "write_bytes"]
@@ -260,8 +260,23 @@ def _call(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
         assert compute is not None
         frame[op.result] = compute(op, *(frame.array(v) for v in op.operands))
         return
-    callee = interpreter.machine.function(op.str_attr("callee"))
+    name = op.str_attr("callee")
+    if name.startswith("llvm."):
+        _intrinsic(frame, op, name)
+        return
+    callee = interpreter.machine.function(name)
     frame.bind(op.results, interpreter.call(frame, callee, [frame[v] for v in op.operands]))
+
+
+def _intrinsic(frame: Frame, op: Operation, name: str) -> None:
+    """One that has no op of its own."""
+    if not name.startswith("llvm.experimental.vector.compress."):
+        raise SimulationError(
+            f"{name} isn't simulated as a call{where_from(op)}",
+            help="simulate the form before convert-to-llvm (--stage buffers), or the PTX (--stage ptx)",
+        )
+    value, mask, _ = (frame.array(v) for v in op.operands)
+    frame[op.result] = compressed_lanes(value, mask)
 
 
 _REGISTERS = {"tid": "thread_id", "ctaid": "block_id", "ntid": "block_dim", "nctaid": "grid_dim"}

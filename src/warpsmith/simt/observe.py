@@ -11,10 +11,12 @@ from warpsmith.ir.core import Operation
 from warpsmith.simt.checks import fail, torn_block
 from warpsmith.simt.interpreter import Frame, Interpreter
 from warpsmith.simt.memory import Array, Buffer, where_from
+from warpsmith.simt.named_barriers import HELP as NAMED_BARRIER_HELP
+from warpsmith.simt.named_barriers import meet
 from warpsmith.simt.op_classes import site_of
 from warpsmith.simt.results import Finding, words
 
-__all__ = ["barrier", "parted", "saw", "saw_lanes", "shuffle"]
+__all__ = ["barrier", "matrix", "part_barrier", "parted", "saw", "saw_lanes", "shuffle", "whole_warp"]
 
 
 def saw(
@@ -27,8 +29,13 @@ def saw(
     size: int,
     active: Array | None,
     value: Array | None = None,
+    *,
+    whole: bool = False,
 ) -> None:
-    """An access of `size` bytes from the byte `start` of each active thread; a store's `value` isn't there yet."""
+    """An access of `size` bytes from the byte `start` of each active thread; a store's `value` isn't there yet.
+
+    `whole`: that other threads don't access is no loss.
+    """
     watch, tracked = interpreter.machine.watch, buffer.tracked
     if watch is None or tracked is None:
         return
@@ -44,7 +51,7 @@ def saw(
         return rows if lanes is None else rows[lanes]
 
     turns = threads // watch.threads
-    watch.access(op, kind, tracked, start, size, lanes, turns, new if kind == "store" else None)
+    watch.access(op, kind, tracked, start, size, lanes, turns, new if kind == "store" else None, whole=whole)
 
 
 def saw_lanes(
@@ -95,12 +102,16 @@ def barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
 
 def shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     """All threads of a warp must take part, or none."""
+    watch = interpreter.machine.watch
+    if watch is not None:
+        watch.shuffle(frame.mask, frame.threads)
+    whole_warp(interpreter, frame, op)
+
+
+def whole_warp(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    """The same without an exchange of values."""
     machine, mask = interpreter.machine, frame.mask
-    watch = machine.watch
-    if watch is None:
-        return
-    watch.shuffle(mask, frame.threads)
-    torn = None if mask is None else watch.torn_warp(mask)
+    torn = None if mask is None or machine.watch is None else machine.watch.torn_warp(mask)
     if torn is None:
         return
     lane, count = torn
@@ -108,6 +119,39 @@ def shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     cause = f"{op.name} waits for a lane that doesn't run it"
     finding = Finding("shuffle-divergence", cause, site_of(op), block=block, thread=thread, count=count)
     machine.findings.add(finding, ("shuffle-divergence", op))
+
+
+def part_barrier(interpreter: Interpreter, frame: Frame, op: Operation, number: Array, count: Array) -> None:
+    """Threads meet at a barrier of `count` of a block: CheckFailed where it can't be reached by as many."""
+    machine = interpreter.machine
+    meeting = meet(frame.mask, number, count, machine.blocks, machine.threads_per_block)
+    trouble, watch = meeting.trouble, machine.watch
+    if watch is not None:
+        watch.part_barrier(meeting.lanes, meeting.group)
+    if trouble is None:
+        return
+    block, thread = machine.place(trouble.lane, frame.threads)
+    finding = Finding(
+        trouble.code, f"{op.name}: {trouble.cause}", site_of(op), block=block, thread=thread, count=trouble.count
+    )
+    if trouble.code == "barrier-members":
+        machine.findings.add(finding, (trouble.code, op))
+        return
+    who = f"block {words(block)}, thread {words(thread)}"
+    fail(finding, cause=f"{finding.message}; {who} is elsewhere{where_from(op)}", help=NAMED_BARRIER_HELP)
+
+
+def matrix(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    """All 32 lanes of a warp must take part, or none."""
+    machine = interpreter.machine
+    short = None if machine.watch is None else machine.watch.short_warp(frame.mask)
+    if short is None:
+        return
+    lane, count = short
+    block, thread = machine.place(lane, frame.threads)
+    cause = f"{op.name} is run by a part of a warp; it takes all 32 lanes"
+    finding = Finding("matrix-divergence", cause, site_of(op), block=block, thread=thread, count=count)
+    machine.findings.add(finding, ("matrix-divergence", op))
 
 
 def parted(interpreter: Interpreter, frame: Frame, some: Array, others: Array) -> None:

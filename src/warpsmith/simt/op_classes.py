@@ -9,16 +9,21 @@ from warpsmith.simt.results import Site
 __all__ = ["class_of", "site_of"]
 
 _LOADS = """tensor.extract memref.load vector.transfer_read vector.load vector.maskedload vector.gather llvm.load
-    xla_gpu.predicated_extract llvm.intr.masked.load llvm.intr.masked.gather"""
+    xla_gpu.predicated_extract llvm.intr.masked.load llvm.intr.masked.gather nvgpu.ldmatrix"""
 _STORES = """tensor.insert memref.store vector.transfer_write vector.store vector.maskedstore llvm.store
-    xla_gpu.predicated_insert llvm.intr.masked.store"""
+    xla_gpu.predicated_insert llvm.intr.masked.store nvgpu.stmatrix"""
 _ATOMICS = "xla_gpu.atomic_rmw xla_gpu.compare_exchange memref.atomic_rmw llvm.atomicrmw llvm.cmpxchg"
 _CLASSES = {
     **dict.fromkeys(_LOADS.split(), "load"),
     **dict.fromkeys(_STORES.split(), "store"),
     **dict.fromkeys(_ATOMICS.split(), "atomic"),
-    **dict.fromkeys("gpu.barrier xla_gpu.sync_threads nvvm.barrier0".split(), "barrier"),
-    **dict.fromkeys("gpu.shuffle xla_gpu.shuffle_reduce nvvm.shfl.sync".split(), "warp"),
+    **dict.fromkeys(
+        "gpu.barrier xla_gpu.sync_threads nvvm.barrier0 nvvm.barrier nvvm.bar.warp.sync".split(), "barrier"
+    ),
+    **dict.fromkeys("nvvm.cp.async.commit.group nvvm.cp.async.wait.group".split(), "barrier"),
+    **dict.fromkeys("gpu.shuffle xla_gpu.shuffle_reduce nvvm.shfl.sync nvvm.elect.sync".split(), "warp"),
+    "nvgpu.device_async_copy": "copy",
+    "nvgpu.mma.sync": "matrix",
     **dict.fromkeys("arith.cmpi arith.cmpf arith.select llvm.icmp llvm.fcmp llvm.select".split(), "compare"),
     **dict.fromkeys("xla_gpu.apply_indexing llvm.getelementptr".split(), "address"),
     **dict.fromkeys(

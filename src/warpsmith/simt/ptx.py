@@ -259,7 +259,8 @@ def _watch(
     for finding in check_limits(checks.device, grid, block, layout.shared - dynamic_shared, dynamic_shared):
         counts.findings.add(finding, finding.message)
     instructions = {id(each): each for f in module.functions.values() for each in f.instructions}
-    return Watch(counters, lambda key: module.site(instructions[key]), counts.findings)
+    partial = any(each.parts[0] in ("bar", "barrier") and len(each.operands) > 1 for each in instructions.values())
+    return Watch(counters, lambda key: module.site(instructions[key]), counts.findings, partial=partial)
 
 
 def _track(watch: Watch, region: Region, item: int, number: int, checks: Checks) -> None:

@@ -16,10 +16,10 @@ from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_spec import Form
 from warpsmith.simt.ptx_values import UNSIGNED, resize
 
-__all__ = ["ACCESS", "space_of", "vector_of"]
+__all__ = ["ACCESS", "space_of", "vector_of", "window_of"]
 
 _SPACES = ("global", "shared", "local", "const", "param")
-_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+_VECTORS = {"v2": 2, "v4": 4, "v8": 8, "x1": 2, "x2": 4, "x4": 8}  # a tile gives each lane two elements
 
 
 def space_of(form: Form) -> str:
@@ -43,7 +43,7 @@ def _elements(context: Context, operand: Operand, count: int) -> Sequence[Operan
     return elements
 
 
-def _window(space: str) -> str:
+def window_of(space: str) -> str:
     """Spaces that share the flat addresses are one to the memory."""
     return space if space in ("shared", "local") else ""
 
@@ -59,7 +59,7 @@ def _load(context: Context) -> Step:
     if space == "param":
         return _load_parameter(context, slots, width, signed)
     named, address = context.address(context.operands[1])
-    place_space = _window(named or space)
+    place_space = window_of(named or space)
     if width not in (1, 2, 4, 8) or width * count > 32:
         context.unknown()
 
@@ -120,7 +120,7 @@ def _store(context: Context) -> Step:
     if space == "param":
         return _store_parameter(context, sources, bits)
     named, address = context.address(context.operands[0])
-    place_space = _window(named or space)
+    place_space = window_of(named or space)
     if width not in (1, 2, 4, 8) or width * count > 32:
         context.unknown()
 
@@ -200,7 +200,7 @@ def _atomic(context: Context) -> Step:
     wanted = any(slot in context.wanted for slot in slots if slot is not None)
     values = [context.raw(o, form.type) for o in _elements(context, operands[1], count)]
     swap = context.raw(operands[2], form.type) if atomic.name == "cas" else None
-    place_space, kind = _window(space), "cas" if atomic.name == "cas" else "atomic"
+    place_space, kind = window_of(space), "cas" if atomic.name == "cas" else "atomic"
 
     def step(frame: Frame, mask: Mask) -> None:
         memory, threads = frame.batch.memory, frame.batch.threads

@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from warpsmith.simt.ptx_access import ACCESS, space_of, vector_of
+from warpsmith.simt.ptx_async import ASYNC
 from warpsmith.simt.ptx_compare import BOOLEANS, choice_spec, comparison
 from warpsmith.simt.ptx_convert import convert_spec
 from warpsmith.simt.ptx_float import FLOAT, float_spec
 from warpsmith.simt.ptx_flow import BasicBlock, basic_blocks
 from warpsmith.simt.ptx_integer import integer_spec
 from warpsmith.simt.ptx_machine import Code, DecodedBlock, Frame, Mask, Step
+from warpsmith.simt.ptx_matrix import MATRIX
 from warpsmith.simt.ptx_meet import MEET
 from warpsmith.simt.ptx_module import (
     TYPE_BITS,
@@ -38,7 +40,7 @@ __all__ = ["decode"]
 
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NOTHING = frozenset({"membar", "fence", "griddepcontrol", "prefetch", "prefetchu", "nanosleep", "pmevent", "brkpt"})
-_NO_TARGET = frozenset({"st", "red", "bra", "brx", "bar", "barrier", "ret", "exit", "trap", "call"})
+_NO_TARGET = frozenset({"st", "red", "cp", "stmatrix", "bra", "brx", "bar", "barrier", "ret", "exit", "trap", "call"})
 
 
 # ------------------------------------------------------------------------------------------------------------- values
@@ -216,6 +218,8 @@ def _trap(context: Context) -> Step:
 
 _DECODERS: dict[str, Callable[[Context], Step]] = {
     **ACCESS,
+    **ASYNC,
+    **MATRIX,
     **MEET,
     "mov": _move,
     "setp": _set_predicate,
@@ -309,6 +313,8 @@ def _class(form: Form) -> str:
         return {"ld": "load", "ldu": "load", "st": "store", "cvta": "address", "isspacep": "address"}.get(
             base, "atomic"
         )
+    if base == "cp" and form.flags & {"commit_group", "wait_group", "wait_all"}:
+        return "barrier"
     if base in _CLASSES:
         return _CLASSES[base]
     if base in FLOAT and form.types and form.types[0][0] in "fb" and form.types[0] not in ("b16", "b32", "b64"):
@@ -322,6 +328,10 @@ _CLASSES = {
     **dict.fromkeys(("shfl", "vote", "match", "redux", "activemask", "elect"), "warp"),
     **dict.fromkeys(("setp", "set", "selp", "slct", "testp"), "compare"),
     **dict.fromkeys(_NOTHING, "none"),
+    "cp": "copy",
+    "ldmatrix": "load",
+    "stmatrix": "store",
+    "mma": "matrix",
     "mov": "move",
     "cvt": "convert",
 }

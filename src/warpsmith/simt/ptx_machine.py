@@ -15,7 +15,8 @@ from typing import NoReturn
 import numpy as np
 
 from warpsmith.errors import SimulationError, Span
-from warpsmith.simt.checks import Findings, fail, torn_block, triple
+from warpsmith.simt.checks import Findings, fail, triple
+from warpsmith.simt.in_flight import Groups
 from warpsmith.simt.ptx_flow import END
 from warpsmith.simt.ptx_memory import Memory, MemoryFault, Place
 from warpsmith.simt.ptx_module import TYPE_BITS, Function, Instruction, PtxModule, Register, Symbol
@@ -71,6 +72,7 @@ class Batch:
         self.grid, self.block, self.shared_bytes = launch.grid, launch.block, launch.memory.shared.size
         self.threads = count * self.per_block
         self.finished: Array | None = None
+        self.copies = Groups(self.threads)
         self.executed = 0
         self.depth = 0
         if launch.watch is not None:
@@ -120,6 +122,13 @@ class Batch:
         block, thread = self.place(lane)
         return Finding(code, cause, self.launch.module.site(instruction), block=block, thread=thread, count=count)
 
+    def stop(
+        self, code: str, instruction: Instruction, cause: str, lane: int, count: int, help: str | None = None
+    ) -> NoReturn:
+        """Raise CheckFailed for what no hardware would do."""
+        finding = self._finding(code, instruction, cause, lane, count)
+        fail(finding, cause=self._where(instruction, cause, lane), span=self._span(instruction), help=help)
+
     def find(self, code: str, instruction: Instruction, cause: str, lane: int, count: int = 1) -> None:
         """Note what a thread did wrong, once an instruction and code."""
         finding = self._finding(code, instruction, cause, lane, count)
@@ -142,14 +151,19 @@ class Batch:
         total: int,
         mask: Mask,
         new: Callable[[], Array] | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
-        """Tell whoever watches memory of an access of `total` bytes a lane, before its data is stored."""
+        """Tell whoever watches memory of an access of `total` bytes a lane, before its data is stored.
+
+        `whole`: that other lanes of the warp don't access is no loss.
+        """
         watch, tracked = self.launch.watch, place.region.tracked
         if watch is not None and tracked is not None:
             lanes = place.lanes
             if lanes is None and mask is not None:
                 lanes = np.flatnonzero(np.broadcast_to(mask, (self.threads,)))
-            watch.access(id(instruction), kind, tracked, place.positions * total, total, lanes, 1, new)
+            watch.access(id(instruction), kind, tracked, place.positions * total, total, lanes, 1, new, whole=whole)
 
     def finish(self, mask: Mask) -> None:
         """These threads have ended."""
@@ -157,21 +171,6 @@ class Batch:
             self.finished = np.ones(self.threads, np.bool_)
         else:
             self.finished = mask.copy() if self.finished is None else self.finished | mask
-
-    def barrier(self, instruction: Instruction, mask: Mask) -> None:
-        """All threads of a block that haven't ended must be here, or none: CheckFailed otherwise."""
-        if self.launch.watch is not None:
-            self.launch.watch.barrier(mask)
-        torn = None if mask is None else torn_block(mask, self.finished, self.count, self.per_block)
-        if torn is not None:
-            _, here, away, lane = torn
-            cause = f"{here} threads of a block wait here, {away} are elsewhere; one of these is"
-            fail(
-                self._finding("barrier-divergence", instruction, cause, lane, away),
-                cause=self._where(instruction, cause, lane),
-                span=self._span(instruction),
-                help="a barrier in a branch hangs unless all threads of the block take the branch",
-            )
 
 
 class Frame:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from warpsmith.simt.checks import torn_block
+from warpsmith.simt.named_barriers import BARRIERS, HELP, meet
 from warpsmith.simt.ptx_machine import Frame, Mask, Step
-from warpsmith.simt.ptx_module import Instruction, Pair, Register, Sink
+from warpsmith.simt.ptx_module import Immediate, Instruction, Pair, Register, Sink
 from warpsmith.simt.ptx_operands import Context
 from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_values import UNSIGNED, writer
@@ -17,19 +19,60 @@ __all__ = ["MEET"]
 
 
 def _barrier(context: Context) -> Step:
-    """bar.sync and barrier.sync; bar.warp.sync waits for nothing, in lockstep."""
+    """bar.sync and barrier.sync, of the block or of so many threads; bar.warp.sync waits for nothing, in lockstep."""
     instruction, flags = context.instruction, context.form.flags
     if "warp" in flags:
         return _warp_barrier
-    if "sync" not in flags or len(context.operands) > 1:
+    if "sync" not in flags:
         context.unknown()
-    return lambda frame, mask: frame.batch.barrier(instruction, mask)
+    if len(context.operands) > 1:
+        return _part_barrier(context)
+    if not context.operands:
+        context.unknown()
+    number = context.operands[0]
+    if isinstance(number, Immediate) and not 0 <= number.value < BARRIERS:
+        context.fail(f"barrier {number.value}: a block has barriers 0 to {BARRIERS - 1}")
+    return lambda frame, mask: _block_barrier(frame, instruction, mask)
+
+
+def _block_barrier(frame: Frame, instruction: Instruction, mask: Mask) -> None:
+    """All threads of a block that haven't ended must be here, or none: CheckFailed otherwise."""
+    batch = frame.batch
+    if batch.launch.watch is not None:
+        batch.launch.watch.barrier(mask)
+    torn = None if mask is None else torn_block(mask, batch.finished, batch.count, batch.per_block)
+    if torn is not None:
+        _, here, away, lane = torn
+        cause = f"{here} threads of a block wait here, {away} are elsewhere; one of these is"
+        help = "a barrier in a branch hangs unless all threads of the block take the branch"
+        batch.stop("barrier-divergence", instruction, cause, lane, away, help)
 
 
 def _warp_barrier(frame: Frame, mask: Mask) -> None:
     watch = frame.batch.launch.watch
     if watch is not None:
         watch.warp_barrier(mask)
+
+
+def _part_barrier(context: Context) -> Step:
+    instruction = context.instruction
+    number, count = (context.value(operand, "u32") for operand in context.operands)
+
+    def step(frame: Frame, mask: Mask) -> None:
+        batch, wanted = frame.batch, count(frame)
+        if bool((wanted == batch.per_block).all()):
+            _block_barrier(frame, instruction, mask)
+            return
+        meeting = meet(mask, number(frame), wanted, batch.count, batch.per_block)
+        if batch.launch.watch is not None:
+            batch.launch.watch.part_barrier(meeting.lanes, meeting.group)
+        trouble = meeting.trouble
+        if trouble is not None and trouble.code == "barrier-members":
+            batch.find(trouble.code, instruction, trouble.cause, trouble.lane, trouble.count)
+        elif trouble is not None:
+            batch.stop(trouble.code, instruction, trouble.cause, trouble.lane, trouble.count, HELP)
+
+    return step
 
 
 def _slots(context: Context) -> tuple[int | None, int | None]:
@@ -161,8 +204,10 @@ def _reduce(context: Context) -> Step:
 def _elect(context: Context) -> Step:
     """elect.sync: the first active lane of each warp."""
     target, predicate = _slots(context)
+    members, instruction = context.value(context.operands[1], "b32"), context.instruction
 
     def step(frame: Frame, mask: Mask) -> None:
+        _check_members(frame, instruction, members(frame), mask)
         active = ballot(frame.batch.warps, np.ones(1, np.bool_), mask)
         lowest = np.bitwise_count((active & (~active + np.uint32(1))) - np.uint32(1)).astype(UNSIGNED[32])
         if target is not None:

@@ -25,8 +25,11 @@ CODES: Mapping[str, str] = {
     "race": "a read and a write of one element by two threads, with nothing that orders them",
     "double-write": "two threads write different values to one element, without atomics, with nothing that orders them",
     "same-value-write": "the same, but both write the same value",
+    "copy-in-flight": "an access of what an asynchronous copy still writes, or a write to what one still reads",
     "barrier-divergence": "a barrier that some threads of a block reach and others don't",
+    "barrier-members": "a barrier of some of a block's threads that more of them reach than it waits for, or that can't be",
     "shuffle-divergence": "a shuffle or vote that some threads of a warp don't take part in",
+    "matrix-divergence": "ldmatrix, stmatrix or mma.sync that some lanes of a warp don't run",
     "shuffle-members": "a shuffle or vote whose member mask leaves out a thread that runs it",
     "read-only-write": "a write to an input",
     "shared-limit": "more shared memory than a block may have",
@@ -214,7 +217,7 @@ class Counters:
 
     `mix` counts instructions that warps issued, by class; `thread_instructions` those of threads.  `read_bytes` and
     `written_bytes` are the different sectors of global memory that were touched: the least that DRAM has to move.
-    `registers` is None unless an assembler said it.
+    `matrix_flops` are floating point operations of the matrix units.  `registers` is None unless an assembler said it.
     """
 
     kernel: str
@@ -230,6 +233,7 @@ class Counters:
     divergent_branches: int = 0
     barriers: int = 0
     shuffles: int = 0
+    matrix_flops: int = 0
     read_bytes: int = 0
     written_bytes: int = 0
     shared_bytes: int = 0
@@ -316,6 +320,7 @@ class Counters:
             "divergent_branches": self.divergent_branches,
             "barriers": self.barriers,
             "shuffles": self.shuffles,
+            "matrix_flops": self.matrix_flops,
             "atomics": self.atomics,
             "sectors": self.sectors,
             "ideal_sectors": self.ideal_sectors,

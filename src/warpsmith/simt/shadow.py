@@ -1,9 +1,9 @@
 """Who touched each piece of a buffer, and when: what finds races, double writes, and reads of what nobody wrote.
 
 The unit is the thread, not the warp.  Two accesses to one piece are ordered if one thread made both; or if a barrier of
-the block that both threads belong to, or one of their warp, lies between them.  Nothing orders threads of different
-blocks.  A shuffle moves values between registers and orders nothing in memory.  Unordered accesses are fine if both
-read, or both are atomic.
+the block that both threads belong to, or one of their warp, lies between them, or a chain of barriers of some of the
+block's warps.  Nothing orders threads of different blocks.  A shuffle moves values between registers and orders nothing
+in memory.  Unordered accesses are fine if both read, or both are atomic.
 
 A buffer is divided into pieces as large as its accesses allow; narrower accesses divide it further.
 """
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from warpsmith.simt.readers import Readers
 
 __all__ = ["Clock", "Conflict", "Shadow"]
 
@@ -42,13 +44,20 @@ _ONE, _WARP, _BLOCK, _GRID = 0, 1, 2, 3
 
 @dataclass(slots=True)
 class Clock:
-    """Who accesses: the number of each thread in the grid, its block and warp; and how many barriers each has met."""
+    """Who accesses: the number of each thread in the grid, its block and warp; and how many barriers each has met.
+
+    Where barriers of a part of a block may be, also the present `moment`, and `seen`: for each warp of the batch, `row`
+    of these threads, up to which moment it knows what the block's warps did.
+    """
 
     thread: Array
     block: Array
     warp: Array
     block_time: Array
     warp_time: Array
+    row: Array | None = None
+    moment: int = 0
+    seen: Array | None = None
 
     def take(self, chosen: Array) -> Clock:
         """Those of some of the accesses."""
@@ -58,6 +67,9 @@ class Clock:
             self.warp[chosen],
             self.block_time[chosen],
             self.warp_time[chosen],
+            None if self.row is None else self.row[chosen],
+            self.moment,
+            self.seen,
         )
 
 
@@ -80,7 +92,7 @@ class Conflict:
 class _Marks:
     """For each piece the last access of a kind.  Where `reach` isn't _ONE, several threads made it, `thread` is one."""
 
-    __slots__ = ("block_time", "reach", "site", "thread", "warp_time")
+    __slots__ = ("block_time", "moment", "reach", "readers", "site", "thread", "warp_time")
 
     def __init__(self, pieces: int) -> None:
         self.thread = np.full(pieces, NOBODY, np.int64)
@@ -88,6 +100,8 @@ class _Marks:
         self.warp_time = np.zeros(pieces, np.int32)
         self.reach = np.zeros(pieces, np.int8)
         self.site = np.zeros(pieces, np.int32)
+        self.moment: Array | None = None  # these two where barriers of a part of a block may be
+        self.readers: Array | None = None
 
     def divide(self, factor: int) -> None:
         self.thread = self.thread.repeat(factor)
@@ -95,6 +109,8 @@ class _Marks:
         self.warp_time = self.warp_time.repeat(factor)
         self.reach = self.reach.repeat(factor)
         self.site = self.site.repeat(factor)
+        if self.moment is not None and self.readers is not None:
+            self.moment, self.readers = self.moment.repeat(factor), self.readers.repeat(factor)
 
 
 class Shadow:
@@ -105,6 +121,7 @@ class Shadow:
         self.piece = _LARGEST_PIECE
         self.per_block = per_block
         self.marks: dict[str, _Marks] = {}
+        self._readers = Readers(-(-per_block // 32))
 
     @property
     def pieces(self) -> int:
@@ -171,6 +188,13 @@ class Shadow:
             found.append(self._doubled(flat, inside, site, several, same, who))
         return found
 
+    def note(self, kind: str, where: Array, clock: Clock, site: int) -> None:
+        """Mark an access of each row of pieces that was checked before."""
+        several = where.shape[1]
+        rows = np.arange(where.shape[0], dtype=np.int64)
+        who = clock if several == 1 else clock.take(np.repeat(rows, several))
+        self._put(kind, where.reshape(-1), who, site)
+
     def _unordered(self, marks: _Marks, flat: Array, who: Clock) -> Array | None:
         """Which accesses nothing orders after the marks; None if all are ordered."""
         thread = marks.thread[flat]
@@ -182,9 +206,19 @@ class Shadow:
         reach = marks.reach[flat]
         bad = (thread // self.per_block != who.block) | (reach == _GRID)
         now = marks.block_time[flat] == who.block_time
-        warp = self._warp_of(thread)
-        bad |= now & ((warp != who.warp) | (reach == _BLOCK) | (marks.warp_time[flat] == who.warp_time))
+        apart = (self._warp_of(thread) != who.warp) | (reach == _BLOCK)
+        bad |= now & np.where(apart, ~self._met(marks, flat, who), marks.warp_time[flat] == who.warp_time)
         return chosen[bad] if bad.any() else None
+
+    def _met(self, marks: _Marks, flat: Array, who: Clock) -> Array:
+        """Whether barriers of a part of the block order an access after the mark, of a warp or of several."""
+        if who.seen is None or who.row is None or marks.moment is None or marks.readers is None:
+            return np.zeros(1, np.bool_)
+        warps = who.seen.shape[2]
+        seen = who.seen.reshape(-1, warps)[who.row]
+        warp = self._warp_of(marks.thread[flat]) % warps
+        one = marks.moment[flat] < seen[np.arange(flat.shape[0]), warp]
+        return np.where(marks.reach[flat] == _BLOCK, self._readers.known(marks.readers[flat], seen), one)
 
     def _warp_of(self, thread: Array) -> Array:
         """As `Clock.warp`: a number that no two warps of the grid share."""
@@ -245,8 +279,10 @@ class Shadow:
         """Mark the accesses; those that share a piece with another thread of the same instruction, if any."""
         marks = self._of(kind)
         reach = np.int8(_ONE)
+        before = None
         if kind != "store":
             reach = self._reach(marks, flat, who)
+            before = self._readers_before(marks, flat, reach, who)
         marks.thread[flat] = who.thread
         marks.reach[flat] = reach
         marks.block_time[flat] = who.block_time
@@ -254,6 +290,8 @@ class Shadow:
         marks.site[flat] = site
         held = marks.thread[flat]
         shared = held != who.thread
+        if who.seen is not None:
+            self._join(marks, flat, who, before)
         if not shared.any():
             return None
         inside = np.flatnonzero(shared)
@@ -276,6 +314,9 @@ class Shadow:
         same_block = thread // self.per_block == who.block
         now = same_block & (marks.block_time[flat] == who.block_time)
         same_warp = now & (self._warp_of(thread) == who.warp)
+        if who.seen is not None:
+            now &= ~self._met(marks, flat, who) | (same_warp & (before != _BLOCK))
+            same_warp &= now
         joined = same_warp & (marks.warp_time[flat] == who.warp_time)
         mine = (thread == who.thread) & (before == _ONE)
         reach = np.where(joined & ~mine, np.maximum(before, _WARP), _ONE)
@@ -283,3 +324,35 @@ class Shadow:
         reach = np.where(now & ~same_warp, np.maximum(before, _BLOCK), reach)
         reach = np.where((before == _GRID) | ~same_block, _GRID, reach)
         return np.where(known, reach, _ONE).astype(np.int8)
+
+    # ------------------------------------------------------------------------------- barriers of a part of the block
+    def _readers_before(self, marks: _Marks, flat: Array, reach: Array, who: Clock) -> Array | None:
+        """The set of warps that each access joins; the empty one where it's the first, or ordered after all others."""
+        if who.seen is None:
+            return None
+        if marks.moment is None or marks.readers is None:
+            marks.moment, marks.readers = (np.zeros(marks.thread.shape[0], np.int32) for _ in range(2))
+        alone = marks.reach[flat] != _BLOCK
+        sets = np.where(reach == _BLOCK, marks.readers[flat], 0)
+        joins = np.flatnonzero((reach == _BLOCK) & alone)
+        if joins.size:
+            moments = marks.moment[flat[joins]]
+            for moment in np.unique(moments).tolist():
+                then = joins[moments == moment]
+                warp = self._warp_of(marks.thread[flat[then]]) % who.seen.shape[2]
+                sets[then] = self._readers.joined(np.zeros(then.shape[0], np.int64), np.left_shift(1, warp), moment)
+        return sets
+
+    def _join(self, marks: _Marks, flat: Array, who: Clock, before: Array | None) -> None:
+        """Note the moment of accesses, and where several warps read a place, which and when."""
+        assert who.seen is not None
+        if marks.moment is None or marks.readers is None:
+            marks.moment, marks.readers = (np.zeros(marks.thread.shape[0], np.int32) for _ in range(2))
+        marks.moment[flat] = who.moment
+        if before is None:
+            return
+        pieces, where = np.unique(flat, return_inverse=True)
+        sets, warps = np.zeros(pieces.shape[0], np.int64), np.zeros(pieces.shape[0], np.int64)
+        np.maximum.at(sets, where, before)  # one access's set; that of others is the same, or ordered before them
+        np.bitwise_or.at(warps, where, np.left_shift(1, who.warp % who.seen.shape[2]))
+        marks.readers[pieces] = self._readers.joined(sets, warps, who.moment)

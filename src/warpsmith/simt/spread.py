@@ -80,7 +80,7 @@ def independence(
     stack, called = [op], {""}
     while stack:
         for nested in stack.pop().walk():
-            if nested.name in _CROSS_THREAD or nested.row.dialect == "tile":
+            if nested.name in _CROSS_THREAD or nested.row.dialect in ("tile", "nvgpu", "nvvm"):
                 return None
             if nested is op or nested.row.traits & Trait.TERMINATOR:
                 continue

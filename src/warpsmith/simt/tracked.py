@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.simt.in_flight import Flight
 from warpsmith.simt.shadow import Shadow
 
 __all__ = ["Tracked"]
@@ -20,7 +21,8 @@ class Tracked:
     thread's.  `needed` bytes of it are the caller's, the rest is padding.
 
     `fresh`: nothing was in it before the launch (`packed` elements, narrower than a byte, are read all the same).
-    `read_only`: an input.  `item` is an element's size, 0 if unknown.
+    `read_only`: an input.  `item` is an element's size, 0 if unknown.  `arriving` and `leaving` are the copies in
+    flight that write it and read it.
     """
 
     name: str
@@ -35,3 +37,5 @@ class Tracked:
     shadow: Shadow | None = None
     read: Array | None = None
     written: Array | None = None
+    arriving: Flight | None = None
+    leaving: Flight | None = None

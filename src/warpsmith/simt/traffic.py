@@ -14,7 +14,7 @@ import numpy as np
 
 from warpsmith.simt.results import SECTOR
 
-__all__ = ["WARP", "meeting_lanes", "sectors", "wavefronts"]
+__all__ = ["WARP", "Array", "meeting_lanes", "sectors", "wavefronts"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -100,6 +100,16 @@ def _shuffle(_: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = shuffle_lanes(first, second, integers(op, "mask"))
 
 
+def compressed_lanes(value: Array, mask: Array) -> Array:
+    """The lanes in which the mask holds, side by side; those that it leaves out come after them."""
+    value, mask = np.broadcast_arrays(value, mask)
+    return np.take_along_axis(value, np.argsort(~mask, axis=-1, kind="stable"), axis=-1)
+
+
+def _compress(_: Interpreter, frame: Frame, op: Operation) -> None:
+    frame[op.result] = compressed_lanes(*(frame.array(v) for v in op.operands))
+
+
 def _bitcast(_: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = bitcast(op, frame.array(op.operands[0]))
 
@@ -128,6 +138,7 @@ VECTORS: dict[str, Handler] = {
     "vector.step": _step,
     "vector.create_mask": _create_mask,
     "vector.shuffle": _shuffle,
+    "xla_cpu.compress": _compress,
     "vector.bitcast": _bitcast,
     "vector.from_elements": _from_elements,
     "vector.extract_strided_slice": _extract_slice,

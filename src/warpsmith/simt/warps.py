@@ -12,7 +12,7 @@ from warpsmith.simt.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.memory import Array, Datum
 from warpsmith.simt.observe import barrier, shuffle
 
-__all__ = ["WARPS", "exchange", "thread_ids"]
+__all__ = ["WARPS", "exchange", "lanes", "thread_ids"]
 
 
 def thread_ids(interpreter: Interpreter, frame: Frame, name: str) -> Array:
@@ -31,10 +31,11 @@ def _id(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
 
 
 def _lane_id(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    frame[op.result] = _lanes(interpreter, frame)
+    frame[op.result] = lanes(interpreter, frame)
 
 
-def _lanes(interpreter: Interpreter, frame: Frame) -> Array:
+def lanes(interpreter: Interpreter, frame: Frame) -> Array:
+    """Each thread's place in its warp."""
     machine = interpreter.machine
     return np.arange(frame.threads) % machine.threads_per_block % machine.warp_size
 
@@ -63,7 +64,7 @@ def exchange(
     """
     shuffle(interpreter, frame, op)
     threads, size = frame.threads, interpreter.machine.warp_size
-    lane = _lanes(interpreter, frame)
+    lane = lanes(interpreter, frame)
     others = {"xor": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": 0 * lane + offset}
     source = others[kind]
     first = np.arange(threads) - lane

@@ -1,7 +1,7 @@
 """Watching a launch: each access by each thread, each barrier; what is wrong becomes findings, what it costs counters.
 
 IR and PTX share this.  A machine tells it of batches of blocks, of the buffers it has (`Tracked`), and of accesses as
-bytes from a buffer's start.  Costs are computed in `traffic`, races in `shadow`.
+bytes from a buffer's start.  Costs are computed in `costs`, what is ordered in `order`, races in `shadow`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 
 from warpsmith.simt.checks import Findings, triple
+from warpsmith.simt.costs import add_cost
+from warpsmith.simt.order import Order
 from warpsmith.simt.results import SECTOR, AccessCounters, Counters, Dim3, Finding, Party, Site
 from warpsmith.simt.shadow import NOBODY, Clock, Conflict, Shadow
 from warpsmith.simt.tracked import Tracked
-from warpsmith.simt.traffic import WARP, meeting_lanes, sectors, wavefronts
+from warpsmith.simt.traffic import WARP
 
 __all__ = ["Watch"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _SEVERAL = "several threads"
+_VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "cas": "changes"}
 
 
 class Watch:
@@ -33,7 +36,10 @@ class Watch:
         counters: Counters,
         describe: Callable[[Any], Site],
         findings: Findings | None = None,
+        *,
+        partial: bool = False,
     ) -> None:
+        """`partial`: the kernel has barriers of a part of a block."""
         self.counters = counters
         self.findings = findings if findings is not None else Findings()
         self.mix: Counter[str] = Counter()
@@ -44,6 +50,8 @@ class Watch:
         self._rows: dict[tuple[Any, str, str, int], AccessCounters] = {}
         self._buffers: list[Tracked] = []
         self._last_mask: tuple[Array | None, int, int, int, int] | None = None
+        self._partial = partial
+        self._awaited: dict[int, int] = {}  # the place of an asynchronous copy: the place of the wait for it
         self.begin_batch(np.zeros(1, np.int64))
 
     # ------------------------------------------------------------------------------------------------------- structure
@@ -57,24 +65,15 @@ class Watch:
 
     def begin_batch(self, blocks: Array) -> None:
         """The blocks of these numbers run, all their threads at once."""
-        per_block = self._per_block
-        self._blocks: Array = blocks
-        self._block: Array = blocks.repeat(per_block)
-        own = np.tile(np.arange(per_block, dtype=np.int64), blocks.shape[0])
-        self._thread = self._block * per_block + own
-        self._warps = -(-per_block // WARP)
-        self._warp = self._block * self._warps + own // WARP
-        first: Array = np.arange(blocks.shape[0], dtype=np.int64) * self._warps
-        self._row: Array = np.repeat(first, per_block) + own // WARP
-        self._column = own % WARP
-        self._block_time = np.zeros(blocks.shape[0], np.int32)
-        self._warp_time = np.zeros(self._thread.shape[0], np.int32)
-        self._timed = False
+        self.order = Order(blocks, self._per_block, partial=self._partial)
+        self._warps = blocks.shape[0] * self.order.warps
         self._last_mask = None
+        for buffer in self._buffers:
+            buffer.arriving = buffer.leaving = None
 
     @property
     def threads(self) -> int:
-        return self._thread.shape[0]
+        return self.order.thread.shape[0]
 
     def site(self, key: Any) -> int:
         """The number of an op's place in the code."""
@@ -87,40 +86,55 @@ class Watch:
     # -------------------------------------------------------------------------------------------------------- ordering
     def barrier(self, mask: Array | None) -> None:
         """These threads have met the others of their block: what they did before is ordered before what they do now."""
-        self._timed = True
         lanes = np.arange(self.threads) if mask is None else np.flatnonzero(mask)
-        met = np.unique(lanes // self._per_block)
-        self._block_time[met] += 1
-        self.counters.barriers += np.unique(self._row[lanes]).shape[0]
+        self.order.barrier(lanes)
+        self.counters.barriers += np.unique(self.order.row[lanes]).shape[0]
 
     def warp_barrier(self, mask: Array | None) -> None:
         """These threads have met the others of their warp."""
-        self._timed = True
-        if mask is None:
-            self._warp_time += 1
-        else:
-            self._warp_time[mask] += 1
+        self.order.warp_barrier(mask)
+
+    def part_barrier(self, lanes: Array, group: Array) -> None:
+        """Of these threads, whole warps, those of one block and `group` have met."""
+        self.order.part_barrier(lanes, group)
+        self.counters.barriers += np.unique(self.order.row[lanes]).shape[0]
 
     def shuffle(self, mask: Array | None, threads: int) -> None:
         """Threads have exchanged values."""
         self.counters.shuffles += self._count(mask, threads)[0]
 
+    def multiplied(self, mask: Array | None, operations: int) -> None:
+        """Warps have run an instruction of so many operations on the matrix units."""
+        self.counters.matrix_flops += operations * self._count(mask, self.threads)[0]
+
     def torn_warp(self, mask: Array) -> tuple[int, int] | None:
         """A thread that is off in a warp with threads that are on, and how many such there are; None if none is."""
         mask = np.broadcast_to(mask, (self.threads,))
-        here = np.bincount(self._row[mask], minlength=self._blocks.shape[0] * self._warps)
-        away = np.flatnonzero(~mask & (here[self._row] > 0))
+        row = self.order.row
+        here = np.bincount(row[mask], minlength=self._warps)
+        away = np.flatnonzero(~mask & (here[row] > 0))
         return (int(away[0]), away.shape[0]) if away.size else None
+
+    def short_warp(self, mask: Array | None) -> tuple[int, int] | None:
+        """A thread that is off, or missing in a block's last warp (then the first there), and how many lanes are."""
+        everyone = np.broadcast_to(np.ones(1, np.bool_) if mask is None else mask, (self.threads,))
+        row = self.order.row
+        here = np.bincount(row[everyone], minlength=self._warps)
+        short = (here > 0) & (here < WARP)
+        if not short.any():
+            return None
+        concerned = np.flatnonzero(short[row])
+        away = concerned[~everyone[concerned]]
+        return int(away[0] if away.size else concerned[0]), int((WARP - here[short]).sum())
 
     def parted(self, some: Array, others: Array, threads: int) -> None:
         """Threads part at a branch: counts the warps that have threads on both sides."""
         turns = threads // self.threads
         both = [np.broadcast_to(each, (threads,)).reshape(self.threads, turns) for each in (some, others)]
-        count = self._blocks.shape[0] * self._warps
         sides: list[Array] = []
         for side in both:
-            marks = np.zeros((count, turns), np.bool_)
-            np.logical_or.at(marks, self._row, side)
+            marks = np.zeros((self._warps, turns), np.bool_)
+            np.logical_or.at(marks, self.order.row, side)
             sides.append(marks)
         self.counters.divergent_branches += int(np.count_nonzero(sides[0] & sides[1]))
 
@@ -140,14 +154,11 @@ class Watch:
         turns = threads // self.threads
         if mask is None or mask.shape[0] == 1:
             on = mask is None or bool(mask[0])
-            found = (self._blocks.shape[0] * self._warps * turns, threads, 0) if on else (0, 0, 0)
+            found = (self._warps * turns, threads, 0) if on else (0, 0, 0)
         else:
-            rows = (
-                self._row
-                if turns == 1
-                else np.repeat(self._row, turns) * turns + np.tile(np.arange(turns), self.threads)
-            )
-            count = self._blocks.shape[0] * self._warps * turns
+            row = self.order.row
+            rows = row if turns == 1 else np.repeat(row, turns) * turns + np.tile(np.arange(turns), self.threads)
+            count = self._warps * turns
             here = np.bincount(rows[mask], minlength=count)
             whole = np.bincount(rows, minlength=count)
             some = here > 0
@@ -166,12 +177,14 @@ class Watch:
         lanes: Array | None,
         turns: int = 1,
         new: Callable[[], Array] | None = None,
+        *,
+        whole: bool = False,
     ) -> None:
         """Accesses of `size` bytes that begin at the bytes `start` of the buffer; a store's data isn't there yet.
 
         One access a thread, or with `turns` that many one after the other (thread by thread); only those whose numbers
         are in `lanes`, which ascend.  `kind` is load, store, atomic, or cas (compare-and-swap).  `new` gives a store's
-        bytes, a row an access.
+        bytes, a row an access.  `whole`: that other lanes of the warp don't access is no loss.
         """
         total = self.threads * turns
         count = total if lanes is None else lanes.shape[0]
@@ -180,11 +193,18 @@ class Watch:
         if start.shape[0] != count:
             start = np.broadcast_to(start, (count,))
         if buffer.space != "local":
-            self._cost(key, "atomic" if kind == "cas" else kind, buffer, start, size, lanes, turns)
+            row = self._counted(key, "atomic" if kind == "cas" else kind, buffer, size)
+            add_cost(row, self.order, buffer, start, lanes, turns, whole=whole)
         if buffer.read_only and kind == "load":
             return
         site = self.site(key)
         clock = self._clock(lanes, turns)
+        early = self._early(buffer, kind, start, size, site, clock)
+        if early is not None:
+            kept = np.flatnonzero(~early)
+            if not kept.size:
+                return
+            start, clock, count, new = start[kept], clock.take(kept), kept.shape[0], _some(new, kept)
         shadow = buffer.shadow
         if shadow is None:
             shadow = buffer.shadow = Shadow(buffer.data.size, self._per_block)
@@ -203,77 +223,23 @@ class Watch:
 
     def _clock(self, lanes: Array | None, turns: int) -> Clock:
         who = lanes if lanes is not None else (np.arange(self.threads * turns) if turns > 1 else None)
-        if who is not None and turns > 1:
-            who = who // turns
-        thread, block, warp, warp_time = (
-            each if who is None else each[who] for each in (self._thread, self._block, self._warp, self._warp_time)
-        )
-        if not self._timed:
-            return Clock(thread, block, warp, warp_time, warp_time)  # all are 0
-        own = np.repeat(self._block_time, self._per_block)
-        return Clock(thread, block, warp, own if who is None else own[who], warp_time)
+        return self.order.clock(who if who is None or turns == 1 else who // turns)
 
-    # ----------------------------------------------------------------------------------------------------------- costs
-    def _cost(
-        self, key: Any, kind: str, buffer: Tracked, start: Array, size: int, lanes: Array | None, turns: int
-    ) -> None:
+    def arrived(self, key: Any, wait: Any, buffer: Tracked, start: Array, size: int, lanes: Array) -> None:
+        """Asynchronous copies have ended at the wait of their threads: as if these threads wrote now."""
+        site = self.site(key)
+        self._awaited[site] = self.site(wait)
+        if buffer.shadow is not None:
+            where = buffer.shadow.where(start, size)
+            buffer.shadow.note("store", where, self.order.clock(lanes), site)
+
+    def _counted(self, key: Any, kind: str, buffer: Tracked, size: int) -> AccessCounters:
+        """The counters of accesses of `size` bytes at a place."""
         row = self._rows.get((key, buffer.space, kind, size))
         if row is None:
             row = AccessCounters(self._sites[self.site(key)], kind, buffer.space, buffer.name, size)
             self._rows[key, buffer.space, kind, size] = row
-        addresses, active, whole = self._warp_rows(start, lanes, turns)
-        here = addresses.shape[0] * WARP if active is None else int(np.count_nonzero(active))
-        row.warps += addresses.shape[0]
-        row.threads += here
-        if active is not None:
-            row.partial += int((np.count_nonzero(active, axis=1) < whole).sum())
-        if buffer.space == "shared":
-            turned, least = wavefronts(addresses % max(1, buffer.copy), active, size)
-            row.wavefronts += turned
-            row.ideal_wavefronts += least
-        else:
-            touched, least = sectors(addresses, active, size)
-            row.sectors += touched
-            row.ideal_sectors += least
-            if buffer.read is not None and buffer.written is not None:
-                for marks, wanted in ((buffer.read, kind != "store"), (buffer.written, kind != "load")):
-                    if wanted:
-                        marks[start // SECTOR] = True
-                        marks[(start + (size - 1)) // SECTOR] = True
-        if kind == "atomic":
-            most, sum_ = meeting_lanes(addresses, active)
-            row.contention = max(row.contention, most)
-            row.turns += sum_
-
-    def _warp_rows(self, start: Array, lanes: Array | None, turns: int) -> tuple[Array, Array | None, Array]:
-        """Addresses, a row of 32 a warp access; which are of active lanes (None: all); and how many threads it has."""
-        blocks = self._blocks.shape[0]
-        last = self._per_block - (self._warps - 1) * WARP
-        whole = np.full(self._warps, WARP)
-        whole[-1] = last
-        if lanes is None and last == WARP:
-            rows = (
-                start.reshape(-1, WARP)
-                if turns == 1
-                else start.reshape(-1, WARP, turns).swapaxes(1, 2).reshape(-1, WARP)
-            )
-            return np.ascontiguousarray(rows), None, whole
-        who = np.arange(self.threads * turns) if lanes is None else lanes
-        thread = who if turns == 1 else who // turns
-        row = self._row[thread]
-        if turns > 1:
-            row = row * turns + who % turns
-        count = blocks * self._warps * turns
-        used = np.zeros(count, np.bool_)
-        used[row] = True
-        number = np.cumsum(used) - 1
-        kept = np.flatnonzero(used)
-        addresses = np.zeros((kept.shape[0], WARP), np.int64)
-        active = np.zeros((kept.shape[0], WARP), np.bool_)
-        place = number[row], self._column[thread]
-        addresses[place] = start
-        active[place] = True
-        return addresses, active, whole[kept // turns % self._warps]
+        return row
 
     # -------------------------------------------------------------------------------------------------------- findings
     def _who(self, thread: int) -> tuple[Dim3, Dim3]:
@@ -325,10 +291,11 @@ class Watch:
         if kind == found.kind == "store":
             code = "same-value-write" if found.same else "double-write"
         block, thread = (None, None) if found.other == NOBODY else self._who(found.other)
-        verb = {"load": "reads", "store": "writes", "atomic": "changes", "cas": "changes"}
         who = "another thread" if thread is not None else _SEVERAL
-        done = verb[found.kind] if thread is not None else verb[found.kind].removesuffix("s")
-        more = f", which {who} {done} too" if kind == found.kind else f", which {who} {done}"
+        wait = self._awaited.get(found.site) if found.kind == "store" else None
+        done = "copies" if wait is not None else _VERBS[found.kind]
+        done = done if thread is not None else done.removesuffix("s")
+        more = f", which {who} {done} too" if kind == found.kind and wait is None else f", which {who} {done}"
         if found.same:
             more += " (the same value)"
         more += (
@@ -336,12 +303,39 @@ class Watch:
             if block is None or block == self._who(int(clock.thread[found.index]))[0]
             else (", and nothing orders blocks")
         )
+        if wait is not None:
+            more = more.replace("between them", f"after the copying thread's wait ({self._place(wait)})")
         other = "atomic" if found.kind == "cas" else found.kind
         party = Party(self._sites[found.site], other, block, thread)
         self._find(
-            code, verb[kind], site, kind, buffer, start, found.index, clock, found.count,
+            code, _VERBS[kind], site, kind, buffer, start, found.index, clock, found.count,
             more=more, other=party, dedupe=found.site,
         )  # fmt: skip
+
+    def _place(self, site: int) -> str:
+        """A place in the code in a few words."""
+        found = self._sites[site]
+        return f"{found.op} in line {found.line}" if found.line else found.text or found.op
+
+    def _early(self, buffer: Tracked, kind: str, start: Array, size: int, site: int, clock: Clock) -> Array | None:
+        """Which accesses meet an asynchronous copy in flight: one that writes there, or reads what they write."""
+        found: Array | None = None
+        flights = ((buffer.arriving, "writes"), (buffer.leaving if kind != "load" else None, "reads"))
+        for flight, doing in flights:
+            hit = flight.hit(start, size) if flight is not None else None
+            if flight is None or hit is None:
+                continue
+            found = hit if found is None else found | hit
+            first = int(hit.argmax())
+            copy, row = flight.at(int(start[first]), size)
+            reason = copy.reason(row, lambda key: self._place(self.site(key)))
+            party = Party(self._sites[self.site(copy.key)], "copy", *self._who(int(self.order.thread[copy.lanes[row]])))
+            self._find(
+                "copy-in-flight", _VERBS[kind], site, kind, buffer, start, first, clock, int(hit.sum()),
+                more=f", which an asynchronous copy still {doing}: {reason}",
+                other=party, dedupe=self.site(copy.key),
+            )  # fmt: skip
+        return found
 
     # --------------------------------------------------------------------------------------------------------- the end
     def finish(self) -> None:
@@ -381,6 +375,11 @@ class Watch:
             ),
             ("unwritten-output", buffer.name),
         )
+
+
+def _some(new: Callable[[], Array] | None, rows: Array) -> Callable[[], Array] | None:
+    """Some rows of what is stored."""
+    return None if new is None else lambda: np.asarray(new())[rows]
 
 
 def _comparison(

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 from warpsmith.ir.core import Operation
 from warpsmith.passes.manager import PassCall, PassTiming, run_pipeline
-from warpsmith.passes.pipeline import CPU_LOWERING, CPU_PIPELINE
+from warpsmith.passes.pipeline import CPU_LOWERING, CPU_PIPELINE, TILE_CPU_LOWERING
 from warpsmith.passes.vectorize_cpu import LEAST_STREAMED
 from warpsmith.targets.llvm_jit import converts_f16, fuses_multiply_add, host_target
 from warpsmith.targets.llvm_text import llvm_text
 
-__all__ = ["PASSES", "STREAMING_BYTES", "llvm_ir", "lower", "output_alignment"]
+__all__ = ["PASSES", "STREAMING_BYTES", "llvm_ir", "lower", "lower_blocks", "output_alignment"]
 
 PASSES: tuple[str, ...] = CPU_PIPELINE + CPU_LOWERING
 
@@ -37,12 +37,23 @@ def lower(module: Operation, on_after: Hook | None = None, *, bytes_moved: int =
     aligned to 64 bytes.
     """
     vectorize = {"vector_bits": host_target()[3], "nontemporal": bytes_moved >= STREAMING_BYTES}
-    options = {
-        "vectorize-cpu": vectorize,
-        "expand-math": {"fma": fuses_multiply_add()},
-        "expand-small-floats": {"f16": not converts_f16()},
-    }
+    options = {"vectorize-cpu": vectorize, **_host_options()}
     return run_pipeline(module, [PassCall(name, options.get(name, {})) for name in PASSES], on_after=on_after)
+
+
+def lower_blocks(module: Operation, on_after: Hook | None = None) -> list[PassTiming]:
+    """Rewrite a dispatched tile program in place to the llvm dialect: blocks of threads become loops.
+
+    LoweringError, with the place, for what threads that run one after the other can't do.
+    """
+    options = _host_options()
+    calls = [PassCall(name, options.get(name, {})) for name in TILE_CPU_LOWERING]
+    return run_pipeline(module, calls, on_after=on_after)
+
+
+def _host_options() -> dict[str, dict[str, bool]]:
+    """What this computer has instructions for."""
+    return {"expand-math": {"fma": fuses_multiply_add()}, "expand-small-floats": {"f16": not converts_f16()}}
 
 
 def output_alignment(shape_bytes: int, element_bytes: int, *, streams: bool) -> int:

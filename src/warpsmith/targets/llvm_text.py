@@ -14,6 +14,7 @@ from warpsmith.ir.core import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.format_kinds import LLVM_ATOMICS, LLVM_ORDERINGS
 from warpsmith.ir.types import (
+    LLVMArrayType,
     LLVMFunctionType,
     PointerType,
 )
@@ -77,11 +78,15 @@ class _Printer:
         kind = "constant" if "constant" in op.attributes else "global"
         prefix = f"addrspace({space}) " if space else ""
         value = op.attributes.get("value")
+        align = op.int_attr("alignment") if "alignment" in op.attributes else 16
+        if "tile.dynamic" in op.attributes and isinstance(type.type, LLVMArrayType):  # its size is given at launch
+            unsized = f"[0 x {self.type(type.type.element)}]"
+            self.lines.append(f"@{name} = external {prefix}{kind} {unsized}, align {align}")
+            return
         if isinstance(value, at.DenseAttr):
             body = aggregate(self.type, value)
         else:
             body = "undef" if space else "zeroinitializer"
-        align = op.int_attr("alignment") if "alignment" in op.attributes else 16
         self.lines.append(f"@{name} = internal {prefix}{kind} {self.type(type.type)} {body}, align {align}")
 
     # -- functions
@@ -424,6 +429,7 @@ _TABLE: dict[str, Callable[[_Printer, Operation], None]] = {
     "nvvm.bar.warp.sync": _Printer.partial_barrier,
     "nvvm.barrier": _Printer.partial_barrier,
     "nvvm.elect.sync": _Printer.elect,
+    "nvvm.read.ptx.sreg.laneid": _Printer.sreg,
     **{f"nvvm.read.ptx.sreg.{r}.{d}": _Printer.sreg for r in ("tid", "ctaid", "ntid", "nctaid") for d in "xyz"},
 }
 

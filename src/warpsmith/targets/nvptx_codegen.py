@@ -36,14 +36,19 @@ _ANY_TYPE = """
     exp2.f32 exp2.f16 exp2.bf16 canonicalize.f32 canonicalize.f64 canonicalize.f16
 """
 _NVVM = """
-    read.ptx.sreg barrier0 barrier.cta.sync.aligned.all barrier.cta.sync.aligned.count bar.warp.sync elect.sync
+    read.ptx.sreg barrier0 barrier.cta.sync.aligned.all barrier.cta.sync.aligned.count bar.warp.sync
     membar.gl membar.cta
     shfl.sync.down.i32 shfl.sync.down.f32 shfl.sync.bfly.i32 shfl.sync.bfly.f32 shfl.sync.idx.i32 shfl.sync.idx.f32
     shfl.sync.up.i32 shfl.sync.up.f32 vote.ballot.sync redux.sync.add match.any.sync.i32 activemask nanosleep
     div.full ex2.approx.f ex2.approx.ftz.f lg2.approx.f rsqrt.approx.f sqrt.approx.f rcp.rn.f sqrt.rn.f sin.approx.f
     cos.approx.f add.rn.f mul.rn.f fma.rn.f fmax.nan.f fmin.nan.bf16 f2bf16.rn ff2bf16x2.rn
-    prmt fshl.clamp mulhi.i mulhi.ui mul24.i cp.async.wait.all
+    prmt fshl.clamp mulhi.i mulhi.ui mul24.i ldmatrix.sync.aligned.m8n8
 """
+_SINCE = {
+    80: """cp.async.ca.shared.global cp.async.cg.shared.global cp.async.commit.group cp.async.wait.group
+           cp.async.wait.all mma.m16n8k16.row.col""",
+    90: "elect.sync stmatrix.sync.aligned.m8n8",
+}
 
 NVPTX_INTRINSICS: frozenset[str] = frozenset(
     [f"llvm.{name}" for name in _ANY_TYPE.split()] + [f"llvm.nvvm.{name}" for name in _NVVM.split()]
@@ -137,7 +142,7 @@ def ptx_from_llvm(llvm_text: str, sm: str, ptx_version: int | None = None) -> st
     something that this target can't do, `InternalError` when LLVM refuses the text.
     """
     version = _version_for(llvm_text, sm, ptx_version)
-    if _risks(llvm_text):
+    if _risks(llvm_text, sm):
         ptx = llvm_isolate.run_isolated("ptx", llvm_text, sm=sm, ptx_version=version).decode()
     else:
         ptx = ptx_in_process(llvm_text, sm, version)
@@ -151,7 +156,7 @@ class PtxBatch:
         self._sm = sm
         ptx_version_of(sm, ptx_version)
         options: dict[str, str | int | None] = {"sm": sm, "ptx_version": ptx_version}
-        self._batch = llvm_isolate.Batch("ptx", expected, _risks, options)
+        self._batch = llvm_isolate.Batch("ptx", expected, functools.partial(_risks, sm=sm), options)
 
     def add(self, llvm_text: str) -> None:
         self._batch.add(llvm_text)
@@ -176,5 +181,13 @@ def _checked(ptx: str, sm: str) -> str:
 _RISKY_TEXT = re.compile(r"\bcmpxchg\b[^\n]*\bi128\b|\batomicrmw\b[^\n]*\bi128\b|\bcall\b[^\n]*\basm\b")
 
 
-def _risks(llvm_text: str) -> bool:
-    return bool(llvm_jit.untested_intrinsics(llvm_text, NVPTX_INTRINSICS)) or bool(_RISKY_TEXT.search(llvm_text))
+@functools.cache
+def _tested(number: int) -> frozenset[str]:
+    """The intrinsics that LLVM lowers on an architecture; it dies of a newer one's."""
+    newer = (name for since, names in _SINCE.items() if number >= since for name in names.split())
+    return NVPTX_INTRINSICS | {f"llvm.nvvm.{name}" for name in newer}
+
+
+def _risks(llvm_text: str, sm: str) -> bool:
+    tested = _tested(_architecture(sm)[0])
+    return bool(llvm_jit.untested_intrinsics(llvm_text, tested)) or bool(_RISKY_TEXT.search(llvm_text))

@@ -81,3 +81,13 @@ func.func @main(%a: memref<64xi8>, %table: memref<256xf32>, %out: memref<64xf32>
   vector.store %y, %out[%i] : memref<64xf32>, vector<8xf32>
   return
 }
+
+// -----
+
+// CHECK: [[ANY:%\w+]] = llvm.mlir.poison : vector<16xi32>
+// CHECK-NEXT: llvm.call @llvm.experimental.vector.compress.v16i32(%v, %m, [[ANY]])
+func.func @main(%v: vector<16xi32>, %m: vector<16xi1>, %out: memref<64xi32>, %i: index) attributes {xla.entry, warpsmith.target = "sm_90", warpsmith.index_bits = 64 : i64} {
+  %x = xla_cpu.compress %v, %m : vector<16xi32>
+  vector.store %x, %out[%i] : memref<64xi32>, vector<16xi32>
+  return
+}

@@ -13,6 +13,21 @@ func.func @marked(%m: memref<8xf32>, %x: f32) {
   return
 }
 
+// CHECK-LABEL: func.func @in_steps
+// CHECK-NOT: scf.for
+// CHECK: memref.store %{{.*}}, %{{.*}}[%c1]
+// CHECK: memref.store %{{.*}}, %{{.*}}[%c4]
+// CHECK-NOT: memref.store
+func.func @in_steps(%m: memref<8xf32>, %x: f32) {
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c6 = arith.constant 6 : index
+  scf.for %i = %c1 to %c6 step %c3 {
+    memref.store %x, %m[%i] : memref<8xf32>
+  } {tile.unroll}
+  return
+}
+
 // Loops that nobody marked stay, and marked ones whose number of turns isn't known.
 // CHECK-LABEL: func.func @others
 // CHECK: scf.for

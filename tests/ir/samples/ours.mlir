@@ -73,6 +73,10 @@ func.func @xla_cpu_prefetch(%m: memref<256xf32>, %i: index) {
   xla_cpu.prefetch %m[%i] {elem_type = f32} : memref<256xf32>
   return
 }
+func.func @xla_cpu_compress(%v: vector<16xi32>, %m: vector<16xi1>) {
+  %0 = xla_cpu.compress %v, %m : vector<16xi32>
+  return
+}
 func.func @xla_cpu_lookup(%m: memref<256xf32>, %b: i8, %v: vector<16xi8>) {
   %0 = xla_cpu.lookup %m[%b] : memref<256xf32>, i8 -> f32
   %1 = xla_cpu.lookup %m[%v] : memref<256xf32>, vector<16xi8> -> vector<16xf32>

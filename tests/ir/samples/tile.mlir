@@ -27,6 +27,21 @@ func.func @part_of_a_block(%id: i32, %count: i32) {
   "func.return"() : () -> ()
 }
 
+func.func @copies_in_flight(%s: memref<256xf16, 3>, %g: memref<256xf16>, %i: index) {
+  "nvgpu.device_async_copy"(%s, %i, %g, %i) {bytes = 16 : i64} : (memref<256xf16, 3>, index, memref<256xf16>, index) -> ()
+  "nvvm.cp.async.commit.group"() : () -> ()
+  "nvvm.cp.async.wait.group"() {n = 1 : i32} : () -> ()
+  "func.return"() : () -> ()
+}
+
+func.func @matrices(%s: memref<256xbf16, 3>, %i: index, %c: vector<4xf32>) -> vector<4xf32> {
+  %a = "nvgpu.ldmatrix"(%s, %i) {num_tiles = 4 : i64, transpose = false} : (memref<256xbf16, 3>, index) -> vector<8xbf16>
+  %b = "nvgpu.ldmatrix"(%s, %i) {num_tiles = 2 : i64, transpose = true} : (memref<256xbf16, 3>, index) -> vector<4xbf16>
+  "nvgpu.stmatrix"(%b, %s, %i) {num_tiles = 2 : i64, transpose = false} : (vector<4xbf16>, memref<256xbf16, 3>, index) -> ()
+  %d = "nvgpu.mma.sync"(%a, %b, %c) {shape = array<i64: 16, 8, 16>} : (vector<8xbf16>, vector<4xbf16>, vector<4xf32>) -> vector<4xf32>
+  "func.return"(%d) : (vector<4xf32>) -> ()
+}
+
 func.func @primitives(%s: memref<32x8xf32, 3>, %i: index) {
   %r = "tile.region"(%s, %i, %i) {extents = array<i64: 32, 8>} : (memref<32x8xf32, 3>, index, index) -> memref<32x8xf32, 3>
   "tile.copy"(%r, %r) {dtypes = ["float32", "float32"], roles = ["dst", "src"], scope = "warp"} : (memref<32x8xf32, 3>, memref<32x8xf32, 3>) -> ()

@@ -28,15 +28,17 @@ from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, bitcast_map, const, dim, mul, symbol
+from warpsmith.ir import types
 from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import arith, gpu, memory, scf
-from warpsmith.ir.types import INDEX, integer, tensor
+from warpsmith.ir.dialects import arith, cpu, gpu, memory, scf, vector
+from warpsmith.ir.types import I8, I32, INDEX, TensorType, integer, tensor
 
 __all__ = ["NAME", "emit", "matches"]
 
 NAME = "scatter"
 LISTED = 1024  # slices looked at before any is written: their list stays in the first cache
-EXAMINED = 8  # looking at a slice costs as much as so many elements of it
+LANES = 16  # of them at a time
+EXAMINED = 0.25  # looking at a slice costs as much as so much of an element of it, with vectors of 512 bits
 WORTH_IT = 0.8  # of one core's time
 
 
@@ -196,40 +198,76 @@ class _Part:
         return arith.binary(e.b, "andi", found, arith.binary(e.b, "andi", begins, ends))
 
     def _listed(self, tensors: Sequence[Value]) -> list[Value]:
-        """Some slices at a time: a list of those that are this part's, then their updates."""
+        """Some slices at a time: whether each is this part's, the numbers of those that are, then their updates."""
         e, count = self.e, self.scatter.slices
-        together = min(LISTED, count)
+        together = -(-min(LISTED, count) // LANES) * LANES
         blocks = -(-count // together)
-        number = add(mul(dim(0), together), symbol(0))
         outer = IndexingMap.make([], [symbol(0)], range_vars=[Variable("block", Interval.of_size(blocks))])
-        inner = IndexingMap.make(
-            [Variable("block", Interval.of_size(blocks))],
-            [number],
-            range_vars=[Variable("i", Interval.of_size(together))],
-            constraints=[(number, Interval.of_size(count))],
-        ).simplify()
-        waiting = gpu.allocate_shared(e.b, tensor((together + 1,), integer(64)))
-
-        def note(at: Indices, now: Sequence[Value]) -> list[Value]:
-            slots, length = now
-            mine = self._mine(self.body.numbers(self._position(at)))
-            bits = arith.cast(e.b, "index_cast", at[0], integer(64))
-            slots = memory.insert(e.b, bits, slots, [length])
-            # A sum, for a choice between two lengths may become a branch that nobody can foresee.
-            one = arith.cast(e.b, "index_castui", arith.cast(e.b, "extui", mine, integer(8)), INDEX)
-            return [slots, arith.binary(e.b, "addi", length, one)]
+        flags = gpu.allocate_shared(e.b, tensor((together,), I8))
+        waiting = gpu.allocate_shared(e.b, tensor((together + LANES,), I32))
 
         def block(at: Indices, now: Sequence[Value]) -> list[Value]:
-            slots, length = self._over(inner, at, [now[0], e.index(0)], note)
-            loop = scf.for_(e.b, e.index(0), length, e.index(1), now[1:], "k")
+            marked = self._marked(at, now[0], blocks * together > count)
+            slots, length = self._compressed(marked, now[1])
+            first = arith.binary(e.b, "muli", at[0], e.index(together))
+            loop = scf.for_(e.b, e.index(0), length, e.index(1), now[2:], "k")
             with e.inside(loop.body):
                 k, *carried = loop.body.args
-                bits = memory.extract(e.b, slots, [k])
-                position = self._position((arith.cast(e.b, "index_cast", bits, INDEX),))
+                number = arith.cast(e.b, "index_castui", memory.extract(e.b, slots, [k]), INDEX)
+                position = self._position((arith.binary(e.b, "addi", first, number),))
                 scf.yield_(e.b, self._slice(position, self.body.numbers(position), carried))
-            return [slots, *loop.results]
+            return [marked, slots, *loop.results]
 
-        return self._over(outer, [], [waiting, *tensors], block)[1:]
+        return self._over(outer, [], [flags, waiting, *tensors], block)[2:]
+
+    def _marked(self, block: Indices, flags: Value, has_rest: bool) -> Value:
+        """For each slice of a block 1 if it is this part's, else 0; no slice is behind the last one."""
+        e, count = self.e, self.scatter.slices
+        assert isinstance(flags.type, TensorType)
+        together = flags.type.shape[0]
+        items = [Variable("i", Interval.of_size(together))]
+        if has_rest:
+
+            def clear(at: Indices, now: Sequence[Value]) -> list[Value]:
+                return [memory.insert(e.b, e.constant(0, I8), now[0], at)]
+
+            (flags,) = self._over(IndexingMap.make([], [symbol(0)], range_vars=items), [], [flags], clear)
+        number = add(mul(dim(0), together), symbol(0))
+        map = IndexingMap.make(
+            [Variable("block", Interval.of_size(-(-count // together)))],
+            [symbol(0), number],
+            range_vars=items,
+            constraints=[(number, Interval.of_size(count))],
+        ).simplify()
+
+        def mark(at: Indices, now: Sequence[Value]) -> list[Value]:
+            mine = self._mine(self.body.numbers(self._position(at[1:])))
+            return [memory.insert(e.b, arith.cast(e.b, "extui", mine, I8), now[0], at[:1])]
+
+        return self._over(map, block, [flags], mark)[0]
+
+    def _compressed(self, flags: Value, slots: Value) -> tuple[Value, Value]:
+        """The numbers of the marked slices in order, and how many they are: no branch that nobody can foresee."""
+        e = self.e
+        assert isinstance(flags.type, TensorType)
+        map = IndexingMap.make(
+            [], [mul(symbol(0), LANES)], range_vars=[Variable("row", Interval.of_size(flags.type.shape[0] // LANES))]
+        )
+
+        def compress(at: Indices, now: Sequence[Value]) -> list[Value]:
+            zero = e.constant(0, I8)
+            row = vector.transfer_read(e.b, flags, at[0], zero, types.vector((LANES,), I8))
+            mask = arith.cmpi(e.b, "ne", row, arith.constant(e.b, 0, row.type))
+            first = vector.broadcast(e.b, arith.cast(e.b, "index_cast", at[0], I32), LANES)
+            lanes = arith.cast(e.b, "index_cast", vector.step(e.b, LANES), I32)
+            chosen = cpu.compress(e.b, arith.binary(e.b, "addi", first, lanes), mask)
+            written = vector.transfer_write(e.b, chosen, now[0], now[1]).result
+            bits = vector.extract(e.b, vector.bitcast(e.b, mask, types.vector((1,), integer(LANES))), 0)
+            count = arith.cast(e.b, "index_castui", e.b.op1("math.ctpop", (bits,), bits.type), INDEX)
+            return [written, arith.binary(e.b, "addi", now[1], count)]
+
+        numbers, length = self._over(map, [], [slots, e.index(0)], compress)
+        return numbers, length
 
     def _slice_if(self, position: Indices, tensors: Sequence[Value]) -> list[Value]:
         """A slice's updates, if it fits."""

@@ -16,6 +16,8 @@ ROWS = [
         syntax="lookup",
         result_hint="looked_up",
     ),
+    # The value's lanes in which the mask holds, side by side from lane 0 on; the lanes after them hold anything.
+    OpRow("xla_cpu.compress", ("value", "mask"), syntax="compress", result_hint="compressed"),
     # A hint that the line of base[index] is wanted soon, nearer than the last cache; it may lie outside.
     OpRow(
         "xla_cpu.prefetch",
@@ -26,6 +28,11 @@ ROWS = [
         syntax="prefetch",
     ),
 ]
+
+
+def compress(b: Builder, value: Value, mask: Value) -> Value:
+    """The lanes of `value` in which `mask` holds, side by side; the lanes after them hold anything."""
+    return b.op1("xla_cpu.compress", (value, mask), value.type)
 
 
 def prefetch(b: Builder, base: Value, index: Value) -> None:

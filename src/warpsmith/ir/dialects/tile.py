@@ -37,7 +37,7 @@ PRIMITIVES: tuple[str, ...] = (
 _UNKNOWN = ((Effect.UNKNOWN, None),)
 
 ROWS = [
-    OpRow("tile.match_buffer", ("source",), attributes=("layout", "dtype")),
+    OpRow("tile.match_buffer", ("source", "symbolic*"), attributes=("layout", "dtype"), optional=("strides", "by")),
     OpRow("tile.device_entry", (), (), effects=_UNKNOWN),
     OpRow("tile.scope_id", (), ("ids*",), attributes=("kind",), optional=("extents", "preferred")),
     OpRow(

@@ -173,6 +173,11 @@ def from_elements(b: Builder, elements: Sequence[Value]) -> Value:
     return b.op1("vector.from_elements", elements, vector((len(elements),), elements[0].type))
 
 
+def bitcast(b: Builder, source: Value, type: VectorType) -> Value:
+    """The same bits as another vector; i1 lanes are single bits, the first the lowest."""
+    return b.op1("vector.bitcast", (source,), type)
+
+
 def step(b: Builder, lanes: int) -> Value:
     """`[0, 1, .. lanes-1]` of index."""
     return b.op1("vector.step", (), vector((lanes,), INDEX))

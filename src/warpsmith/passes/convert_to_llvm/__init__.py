@@ -15,28 +15,29 @@ from warpsmith.errors import LoweringError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import REGISTRY, Operation
 from warpsmith.ir.dialects import func
-from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, vectors
+from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, nvgpu, vectors
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 
 NAME = "convert-to-llvm"
 CONTRACT = "bit-exact"
 
-_HANDLERS: dict[str, Handler] = {**functions.TABLE, **memory.TABLE, **vectors.TABLE, **arithmetic.TABLE}
+_HANDLERS: dict[str, Handler] = {**functions.TABLE, **memory.TABLE, **vectors.TABLE, **arithmetic.TABLE, **nvgpu.TABLE}
 
 
 def run(module: Operation) -> None:
     """Rewrite the module; LoweringError names an op without a form here."""
     if not list(func.functions(module)):
         return
-    low = Lowering(func.entry(module))
+    low = Lowering(module)
     for op in list(module.body):
         if op.name == "memref.global":
             functions.convert_global(low, op)
         elif op.name == "func.func":
+            inner = list(op.walk())[1:]
+            nvgpu.note_elements(inner)
             functions.convert_function(low, op)
-            for nested in list(op.walk()):
-                if nested is not op:
-                    _convert(low, nested)
+            for nested in inner:
+                _convert(low, nested)
 
 
 def _convert(low: Lowering, op: Operation) -> None:

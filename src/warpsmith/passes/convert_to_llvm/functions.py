@@ -28,6 +28,8 @@ from warpsmith.ir.types import vector as vector_type
 from warpsmith.passes.convert_to_llvm.memory import gep
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering
 
+_WIDEST = 16  # bytes that one access moves; what an array is aligned to at least
+
 
 def convert_function(low: Lowering, op: Operation) -> None:
     """The function itself; the ops in it stay as they are."""
@@ -100,12 +102,15 @@ def convert_global(low: Lowering, op: Operation) -> None:
     assert isinstance(type, at.TypeAttr)
     assert isinstance(type.type, MemRefType)
     element = low.storage(type.type)
+    asked = op.attributes.get("alignment")
     attributes: dict[str, at.Attribute] = {
         "sym_name": op.attributes["sym_name"],
         "global_type": at.type_attr(llvm_array(type.type.elements, element)),
         "linkage": at.opaque("#llvm.linkage<internal>"),
-        "alignment": at.integer_attr(16, I64),
+        "alignment": at.integer_attr(max(_WIDEST, asked.value if isinstance(asked, at.IntegerAttr) else 1), I64),
     }
+    if "tile.dynamic" in op.attributes:
+        attributes["tile.dynamic"] = at.UNIT
     if type.type.space:
         attributes["addr_space"] = at.integer_attr(type.type.space, I32)
     initial = op.attributes.get("initial_value")

@@ -6,14 +6,16 @@ integer of the kernel's width, an f8 or f4 an integer of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core import Operation, Region, Value
+from warpsmith.ir.dialects import func
 from warpsmith.ir.types import (
     BF16,
     INDEX,
+    VOID,
     ComplexType,
     FloatType,
     IntegerType,
@@ -22,6 +24,7 @@ from warpsmith.ir.types import (
     VectorType,
     element_type,
     integer,
+    llvm_function,
     llvm_struct,
     pointer,
     with_element,
@@ -34,10 +37,14 @@ _NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
 
 
 class Lowering:
-    """The state of one module's conversion: its target's types."""
+    """The state of one module's conversion: its target, that target's types, the intrinsics that are declared."""
 
-    def __init__(self, entry: Operation) -> None:
-        self.on_cpu = _target(entry) == "cpu"
+    def __init__(self, module: Operation) -> None:
+        entry = func.entry(module)
+        self.module = module
+        self.target = _target(entry)
+        self.on_cpu = self.target == "cpu"
+        self.declared: set[str] = set()
         bits = entry.attributes.get("warpsmith.index_bits")
         self.index = integer(bits.value if isinstance(bits, at.IntegerAttr) else 64)
         self.types: dict[Type, Type] = {INDEX: self.index}
@@ -60,6 +67,19 @@ class Lowering:
                 return with_element(old, self.type(old.element))
             case _:
                 return old
+
+    def call_intrinsic(self, b: Builder, name: str, operands: Sequence[Value], result: Type = VOID) -> Sequence[Value]:
+        """Call an intrinsic that has no op of its own, by its full name; the module then declares it."""
+        if name not in self.declared:
+            self.declared.add(name)
+            declaration: dict[str, at.Attribute] = {
+                "sym_name": at.string(name),
+                "function_type": at.type_attr(llvm_function(result, [v.type for v in operands])),
+                "sym_visibility": at.string("private"),
+            }
+            Builder.at_end(self.module.body).create("llvm.func", (), (), declaration, (Region(),))
+        results = () if result is VOID else (result,)
+        return b.create("llvm.call", operands, results, {"callee": at.symbol(name)}).results
 
     def storage(self, type: Type) -> Type:
         """The type of one element in memory: i1 takes a byte."""

@@ -10,7 +10,7 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import REGISTRY, Operation, Value
 from warpsmith.ir.dialects import vector
 from warpsmith.ir.effects import constant_of
-from warpsmith.ir.types import I32, I64, Type, VectorType, bit_width, element_type, integer, with_element
+from warpsmith.ir.types import I32, I64, IntegerType, Type, VectorType, bit_width, element_type, integer, with_element
 from warpsmith.ir.types import vector as vector_type
 from warpsmith.passes.convert_to_llvm.memory import address, gep
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, number, where
@@ -85,7 +85,10 @@ def from_elements(low: Lowering, op: Operation) -> None:
 
 
 def warp_shuffle(low: Lowering, op: Operation) -> None:
-    """All lanes of the warp take part; lanes beyond the last one give a thread its own value."""
+    """All lanes of the warp take part; lanes beyond the last one give a thread its own value.
+
+    The instruction moves 32 bits: of 64 each half moves by itself.
+    """
     value, offset, width = op.operands
     size = constant_of(width)
     mode = op.attributes["mode"]
@@ -96,7 +99,19 @@ def warp_shuffle(low: Lowering, op: Operation) -> None:
     # Towards lower lanes the clamp is the first lane, else the last one.
     everyone, clamp = number(b, -1, I32), number(b, 0 if kind == "up" else size.value - 1, I32)
     attributes = {"kind": at.opaque(f"#nvvm<shfl_kind {_SHUFFLES[kind]}>")}
-    new = b.op1("nvvm.shfl.sync", (everyone, value, offset, clamp), value.type, attributes)
+
+    def moved(word: Value) -> Value:
+        return b.op1("nvvm.shfl.sync", (everyone, word, offset, clamp), word.type, attributes)
+
+    if bit_width(value.type) == 64:
+        pair = vector_type((2,), I32)
+        halves = b.op1("llvm.bitcast", (value,), pair)
+        for i in range(2):
+            half = b.op1("llvm.extractelement", (halves, number(b, i, I64)), I32)
+            halves = b.op1("llvm.insertelement", (halves, moved(half), number(b, i, I64)), pair)
+        new = b.op1("llvm.bitcast", (halves,), value.type)
+    else:
+        new = moved(value)
     op.results[0].replace_by(new)
     op.erase()
 
@@ -119,6 +134,17 @@ def lookup(low: Lowering, op: Operation) -> None:
         entry = _entry(b, table, index, element)
         result = b.op1("llvm.insertelement", (result, entry, number(b, lane, I64)), type)
     op.replace_by((result,))
+
+
+def compress(low: Lowering, op: Operation) -> None:
+    """In a register: the instruction that writes to memory at once is ten times slower on some processors."""
+    b = Builder.before(op)
+    type = op.result.type
+    assert isinstance(type, VectorType)
+    anything = b.op1("llvm.mlir.poison", (), type)
+    letter = "i" if isinstance(type.element, IntegerType) else "f"
+    name = f"llvm.experimental.vector.compress.v{type.elements}{letter}{bit_width(type.element)}"
+    op.replace_by(low.call_intrinsic(b, name, (*op.operands, anything), type))
 
 
 def _entry(b: Builder, table: Value, index: Value, element: Type) -> Value:
@@ -155,6 +181,7 @@ def _lane_bits(b: Builder, value: Value, lanes: int) -> list[Value]:
 
 
 TABLE: dict[str, Handler] = {
+    "xla_cpu.compress": compress,
     "xla_cpu.lookup": lookup,
     "vector.extract": vector_extract,
     "vector.insert": vector_insert,

@@ -17,7 +17,7 @@ from warpsmith.targets.cuda_cpp.conversions import choose
 from warpsmith.targets.cuda_cpp.hints import is_generic
 from warpsmith.targets.cuda_cpp.memory import exchange
 from warpsmith.targets.cuda_cpp.types import Expr, assignment, atom, prefix
-from warpsmith.targets.cuda_cpp.writer import Statement, Writer, place
+from warpsmith.targets.cuda_cpp.writer import Statement, Writer, initial, place
 
 __all__ = ["STATEMENTS", "UNROLL"]
 
@@ -61,10 +61,8 @@ def _carry(w: Writer, loop: Operation, init: Value, argument: Value, result: OpR
     name = w.name(argument, hint)
     if _is_overwritten(loop, argument):
         w.line(f"{type.name} {name};")
-    elif start.text == f"{type.name}{{}}":
-        w.line(f"{type.name} {name} = {{}};")
     else:
-        w.line(f"{type.name} {name} = {w.converted(start, init.type, type)};")
+        w.line(f"{type.name} {name} = {initial(w.converted(start, init.type, type), type.name)};")
     w.named(argument, name, type, const=False)
     w.named(result, name, type, const=False)
 

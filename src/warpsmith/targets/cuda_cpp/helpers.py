@@ -32,20 +32,35 @@ __device__ __forceinline__ double {name}(double a, double b) {{
   return isnan(a) || isnan(b) ? a + b : f{short}(a, b);
 }}
 """
-_MATRIX = """\
-// {verb} {count} 8x8 {tiles} of 16-bit elements; each lane gives the address of one row.
-__device__ __forceinline__ void {name}({signature}) {{
-  {pointer}
+_LOAD_MATRIX = """\
+// Loads {count} of 16-bit elements{how}; each lane gives the address of one row.
+template <typename T>
+__device__ __forceinline__ void {name}(T* tile, const T* row) {{
+  unsigned* x = reinterpret_cast<unsigned*>(tile);
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-  {code}
+  asm volatile(
+      "{operation} {{{registers}}}, [%{tiles}];"
+      : {operands}
+      : "r"(address)
+      : "memory");
+}}
+"""
+_STORE_MATRIX = """\
+// Stores {count} of 16-bit elements{how}; each lane gives the address of one row.
+template <typename T>
+__device__ __forceinline__ void {name}(T* row, const T* tile) {{
+  const unsigned* x = reinterpret_cast<const unsigned*>(tile);
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  asm volatile(
+      "{operation} [%{tiles}], {{{registers}}};" ::{operands}, "r"(address)
+      : "memory");
 }}
 """
 _MMA = """\
-// c += a * b for one m16n8k16 tile of a warp, in its fragment layouts.
-__device__ __forceinline__ void mma_m16n8k16_{type}(
-    Vec<float, 4>& c, const Vec<{element}, 8>& a, const Vec<{element}, 4>& b) {{
-  const unsigned* x = reinterpret_cast<const unsigned*>(&a);
-  const unsigned* y = reinterpret_cast<const unsigned*>(&b);
+// c += a * b for one m16n8k16 tile of a warp: a lane has 4 elements of c, 8 of a, 4 of b.
+__device__ __forceinline__ void mma_m16n8k16_{type}(float* c, const {element}* a, const {element}* b) {{
+  const unsigned* x = reinterpret_cast<const unsigned*>(a);
+  const unsigned* y = reinterpret_cast<const unsigned*>(b);
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.{type}.{type}.f32 "
       "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
@@ -214,8 +229,8 @@ _NEEDS = {
     "load_vec": ("Vec",),
     "store_vec": ("Vec",),
     "compare_exchange": ("bit_cast",),
-    "mma_m16n8k16_f16": ("Vec", "header f16"),
-    "mma_m16n8k16_bf16": ("Vec", "header bf16"),
+    "mma_m16n8k16_f16": ("header f16",),
+    "mma_m16n8k16_bf16": ("header bf16",),
 }
 _STANDARD = (
     (r"std::conditional_t|std::common_type_t", "type_traits"),
@@ -225,32 +240,24 @@ _STANDARD = (
 )
 
 
+_TILES = {1: "one 8x8 tile", 2: "two 8x8 tiles", 4: "four 8x8 tiles"}
+
+
 def _matrix(name: str) -> str:
     """ldmatrix_x4, stmatrix_x2_trans..."""
     verb, count, *flags = name.split("_")
+    loads = verb == "ldmatrix"
     tiles = int(count[1:])
-    trans = ".trans" if flags else ""
-    registers = ", ".join(f"%{i + (verb == 'stmatrix')}" for i in range(tiles))
-    operation = f"{verb}.sync.aligned.m8n8.{count}{trans}.shared.b16"
-    if verb == "ldmatrix":
-        signature = f"Vec<T, {2 * tiles}>& tile, const T* row"
-        pointer = "unsigned* x = reinterpret_cast<unsigned*>(&tile);"
-        outs = ", ".join(f'"=r"(x[{i}])' for i in range(tiles))
-        code = f'asm volatile("{operation} {{{registers}}}, [%{tiles}];" : {outs} : "r"(address) : "memory");'
-    else:
-        signature = f"T* row, const Vec<T, {2 * tiles}>& tile"
-        pointer = "const unsigned* x = reinterpret_cast<const unsigned*>(&tile);"
-        ins = ", ".join(f'"r"(x[{i}])' for i in range(tiles))
-        code = f'asm volatile("{operation} [%0], {{{registers}}};" ::"r"(address), {ins} : "memory");'
-    return _MATRIX.format(
-        verb="Loads" if verb == "ldmatrix" else "Stores",
-        count=tiles,
-        tiles="tile" if tiles == 1 else "tiles",
+    constraint = "=r" if loads else "r"
+    return (_LOAD_MATRIX if loads else _STORE_MATRIX).format(
+        count=_TILES[tiles],
+        how=", transposed" if flags else "",
         name=name,
-        signature=signature,
-        pointer=pointer,
-        code=code,
-    ).replace("__device__", "template <typename T>\n__device__", 1)
+        operation=f"{verb}.sync.aligned.m8n8.{count}{'.trans' if flags else ''}.shared.b16",
+        registers=", ".join(f"%{i}" for i in range(tiles)),
+        operands=", ".join(f'"{constraint}"(x[{i}])' for i in range(tiles)),
+        tiles=tiles,
+    )
 
 
 def preamble(used: Iterable[str], text: str) -> str:
@@ -258,8 +265,7 @@ def preamble(used: Iterable[str], text: str) -> str:
     order: dict[str, None] = {}
 
     def add(name: str) -> None:
-        needs = ("Vec",) if "matrix_" in name else _NEEDS.get(name, ())
-        for each in needs:
+        for each in _NEEDS.get(name, ()):
             add(each)
         order[name] = None
 

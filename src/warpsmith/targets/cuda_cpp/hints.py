@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.dialects.arith import constant_int
-from warpsmith.ir.types import MemRefType
 
 __all__ = ["index_hint", "is_generic"]
 
@@ -15,7 +14,11 @@ _GENERIC = re.compile(
     r"(|extracted|inserted|dim\d*|xla_loop|cst|c_?\d+|iter.*|pure_call|shmem|atomic_rmw|value|old|current|arg\d*)(_\d+)?"
 )
 _PARTS = frozenset(("arith.remui", "arith.divui"))
-_ACCESSES = frozenset(("memref.load", "memref.store", "vector.load", "vector.store"))
+_ACCESSES = frozenset(
+    ("memref.load", "memref.store", "vector.load", "vector.store", "nvgpu.ldmatrix", "nvgpu.device_async_copy")
+)
+_SUMS = frozenset(f"arith.{name}" for name in ("addi", "xori", "shrui", "andi", "shli"))  # and a swizzle
+_FURTHEST = 8  # ops between a part of an index and the access
 _WARP = 32
 
 
@@ -35,23 +38,25 @@ def index_hint(value: Value, text: Callable[[Value], str]) -> str:
             if is_thread and divisor == _WARP:
                 return "lane" if is_rest else "warp"
             return ("t" if is_thread else "b") + ("x" if is_rest else "y")
-    accessed = {_buffer_of(user) for user in value.users if user.name in _ACCESSES and value in user.operands[1:]}
-    if accessed:
-        return "index" if len(accessed) > 1 else text(accessed.pop()) + "_index"
-    if not all(user.name == "arith.addi" for user in value.users):
+    accessed = {_accessed(user, value) for user in value.users if user.name in _ACCESSES}
+    if not accessed and not all(user.name in _SUMS for user in value.users):
         return "index"
-    bases = {_indexed_by(user.result) for user in value.users}
-    base = bases.pop() if len(bases) == 1 else None
-    return text(base) + "_base" if base is not None else "base"
+    if not accessed:
+        _follow(value, accessed, _FURTHEST)
+        if all(user.name == "arith.addi" for user in value.users):
+            return "base" if len(accessed) != 1 else text(accessed.pop()) + "_base"
+    return "index" if len(accessed) != 1 else text(accessed.pop()) + "_index"
 
 
-def _indexed_by(index: Value) -> Value | None:
-    """The buffer that an index with one use is an index of."""
-    user = next(iter(index.users), None)
-    if user is None or user.name not in _ACCESSES or not index.has_one_use:
-        return None
-    return _buffer_of(user)
+def _accessed(access: Operation, index: Value) -> Value:
+    """The buffer that an access indexes by `index`, its operand before."""
+    return access.operands[access.operands.index(index) - 1]
 
 
-def _buffer_of(access: Operation) -> Value:
-    return next(v for v in access.operands if isinstance(v.type, MemRefType))
+def _follow(index: Value, found: set[Value], steps: int) -> None:
+    """Add the buffers of which `index` is a part of an index: what is added to it, and xored into it."""
+    for user in index.users:
+        if user.name in _ACCESSES:
+            found.add(_accessed(user, index))
+        elif user.name in _SUMS and steps:
+            _follow(user.result, found, steps - 1)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.dialects.arith import CMPI, constant_int
+from warpsmith.ir.ranges import range_of
 from warpsmith.ir.types import I1, IndexType, Type, bit_width
 from warpsmith.targets.cuda_cpp.integer_signs import flexible, signed, unsigned, wide_type
 from warpsmith.targets.cuda_cpp.literals import integer_literal, unsigned_literal
@@ -150,6 +151,11 @@ def _not(w: Writer, operand: Value, text: Expr) -> Expr:
     return prefix("!", text, BOOL)
 
 
+def _is_natural(value: Value) -> bool:
+    known = range_of(value)
+    return known is not None and known.lower >= 0
+
+
 def _division(op: str, has_sign: bool) -> Handler:
     def handler(w: Writer, source: Operation) -> Expr:
         lhs, rhs = (w.value(v) for v in source.operands)
@@ -157,7 +163,7 @@ def _division(op: str, has_sign: bool) -> Handler:
         width = width_of(type, w.index)
         if isinstance(type, IndexType) and (has_sign or all(w.is_nonnegative(v) for v in source.operands)):
             return binary(op, lhs, rhs, w.index)
-        if has_sign:
+        if has_sign or all(map(_is_natural, source.operands)):
             lhs, rhs = signed(lhs, width, w), signed(rhs, width, w)
             return binary(op, lhs, rhs, integer_type(width, True))
         lhs, rhs = unsigned(lhs, width), unsigned(rhs, width)

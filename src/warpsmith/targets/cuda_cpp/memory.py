@@ -6,12 +6,12 @@ from warpsmith.errors import LoweringError
 from warpsmith.ir.attributes import IntegerAttr, SymbolRefAttr
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.format_kinds import ATOMIC_KINDS
-from warpsmith.ir.types import F32, I8, MemRefType, VectorType, bit_width, element_type
+from warpsmith.ir.types import F32, I8, MemRefType, Type, VectorType, bit_width, element_type
 from warpsmith.targets.cuda_cpp.integer_signs import signed, unsigned
 from warpsmith.targets.cuda_cpp.types import BOOL, CType, Expr, Level, assignment, atom, call
 from warpsmith.targets.cuda_cpp.writer import Handler, Statement, Writer, place
 
-__all__ = ["EXPRESSIONS", "STATEMENTS", "element", "pointer"]
+__all__ = ["EXPRESSIONS", "STATEMENTS", "element", "is_aligned", "pointer"]
 
 _MOVES = {2: "uint16_t", 4: "unsigned", 8: "uint2", 16: "uint4"}
 _FLOAT_MOVES = {8: "float2", 16: "float4"}
@@ -30,6 +30,19 @@ def is_variable(base: Value) -> bool:
     """A buffer of one element that is a variable in C++."""
     op = base.defining_op
     return op is not None and "tile.variable" in op.attributes
+
+
+def first_access(base: Value) -> Operation | None:
+    """The store that gives a variable its first value, in its own block: there it is declared."""
+    made = base.defining_op
+    if not is_variable(base) or made is None:
+        return None
+    op = made.next
+    while op is not None and op not in base.users:
+        if op.regions and any(op.is_ancestor_of(user) for user in base.users):
+            return None
+        op = op.next
+    return op if op is not None and op.name == "memref.store" and op.operands[1] is base else None
 
 
 def element(w: Writer, base: Value, index: Value) -> Expr:
@@ -53,15 +66,19 @@ def _load(w: Writer, op: Operation) -> Expr:
 def _store(w: Writer, op: Operation) -> None:
     value, base, index = op.operands
     target = element(w, base, index).text
-    w.line(assignment(target, w.converted(w.value(value), value.type, w.memory_type(base))))
+    type = w.memory_type(base)
+    text = w.converted(w.value(value), value.type, type)
+    w.line(f"{type.name} {target} = {text};" if first_access(base) is op else assignment(target, text))
 
 
 def _vector_bytes(type: VectorType) -> int:
     return type.elements * max(8, bit_width(type.element)) // 8
 
 
-def _is_aligned(op: Operation, type: VectorType) -> bool:
-    """Whether an access says that it may be one instruction."""
+def is_aligned(op: Operation, type: Type) -> bool:
+    """Whether an access of a vector says that it may be one instruction."""
+    if not isinstance(type, VectorType):
+        return False
     found = op.attributes.get("alignment")
     size = _vector_bytes(type)
     return isinstance(found, IntegerAttr) and found.value >= size and size & (size - 1) == 0
@@ -77,8 +94,8 @@ def _is_move(load: Operation) -> bool:
         and user.name == "vector.store"
         and user.operands[0] is value
         and isinstance(value.type, VectorType)
-        and _is_aligned(load, value.type)
-        and _is_aligned(user, value.type)
+        and is_aligned(load, value.type)
+        and is_aligned(user, value.type)
         and _vector_bytes(value.type) in _MOVES
     )
 
@@ -115,7 +132,7 @@ def _vector_load(w: Writer, op: Operation) -> Expr:
         return element(w, base, index)
     move = _is_move(op) and w.is_folded(op)
     c = CType("", bit_width(type)) if move else w.type(type)  # what moves it is no type of the IR's
-    if _is_aligned(op, type):
+    if is_aligned(op, type):
         text = _access(w, base, index, type, move=move, const=True)
         return Expr(text, Level.PREFIX, c, "*")
     w.unit.need("load_vec")
@@ -128,9 +145,13 @@ def _vector_store(w: Writer, op: Operation) -> None:
     if not isinstance(type, VectorType):
         _store(w, op)
         return
+    fill = w.fills.get(value)
+    if fill is not None:
+        fill(pointer(w, base, index))
+        return
     source = value.defining_op
     move = source is not None and source.name == "vector.load" and _is_move(source) and w.is_folded(source)
-    if _is_aligned(op, type):
+    if is_aligned(op, type):
         text = w.value(value).text
         w.line(f"{_access(w, base, index, type, move=move, const=False)} = {text};")
         return
@@ -157,7 +178,8 @@ def _alloca(w: Writer, op: Operation) -> None:
     alignment = op.attributes.get("alignment")
     if is_variable(op.result):
         w.mutable.add(name)
-        w.line(f"{c.name} {name};")
+        if first_access(op.result) is None:
+            w.line(f"{c.name} {name};")
         return
     aligned = isinstance(alignment, IntegerAttr) and alignment.value > max(1, c.bits // 8)
     prefix = f"alignas({alignment.value}) " if aligned and isinstance(alignment, IntegerAttr) else ""

@@ -16,10 +16,11 @@ from warpsmith.ir.dialects.arith import CMPF
 from warpsmith.ir.effects import effects_of
 from warpsmith.ir.types import I1, VectorType
 
-__all__ = ["Plan", "accumulation", "is_accumulated", "is_invariant_read", "plan"]
+__all__ = ["Plan", "accumulation", "is_accumulated", "is_invariant_read", "plan", "stored_next"]
 
 _READS = frozenset(("memref.load", "vector.load"))
 _SHUFFLE = "gpu.shuffle"
+_MEETINGS = frozenset((_SHUFFLE, "nvgpu.mma.sync", "nvgpu.ldmatrix"))  # all lanes are there, and nothing is written
 _ACCUMULATES = frozenset(("arith.addf", "arith.mulf", "arith.addi"))
 _TWICE = frozenset((CMPF["one"], CMPF["ueq"]))
 
@@ -135,10 +136,24 @@ def is_accumulated(value: Value) -> bool:
     return any(accumulation(user) is value for user in value.users)
 
 
+def stored_next(op: Operation) -> Operation | None:
+    """The store that alone takes an op's vector, with nothing in between that has effects: its place can be filled."""
+    result = op.result
+    user = next(iter(result.users), None)
+    if user is None or not result.has_one_use or user.name != "vector.store" or user.block is not op.block:
+        return None
+    between = op.next
+    while between is not None and between is not user:
+        if effects_of(between):
+            return None
+        between = between.next
+    return user if user.operands[0] is result else None
+
+
 def _is_written_between(first: Operation, last: Operation) -> bool:
     op = first.next
     while op is not None and op is not last:
-        if op.name != _SHUFFLE and effects_of(op) & {Effect.WRITE, Effect.BARRIER, Effect.UNKNOWN}:
+        if op.name not in _MEETINGS and effects_of(op) & {Effect.WRITE, Effect.BARRIER, Effect.UNKNOWN}:
             return True
         op = op.next
     return False

@@ -36,6 +36,7 @@ _EXPRESSIONS: dict[str, Handler] = {name: handler for part in _PARTS for name, h
 _STATEMENTS: dict[str, Statement] = {
     name: handler for part in (integers, memory, vectors, warps, control) for name, handler in part.STATEMENTS.items()
 }
+STATIC_SHARED = 48 * 1024  # bytes that a kernel can declare, and have without asking for more
 _WIDTH = 110
 _PER_LINE = 12
 
@@ -84,7 +85,14 @@ def _launch(op: Operation, name: str) -> list[str]:
     grid, block = (op.attributes.get(f"warpsmith.{each}") for each in ("grid", "block"))
     if not isinstance(grid, DenseArrayAttr) or not isinstance(block, DenseArrayAttr):
         return []
-    return [f"// {name}<<<{_dim3(grid)}, {_dim3(block)}>>>(...)"]
+    dynamic = op.attributes.get("warpsmith.dynamic_shared")
+    if not isinstance(dynamic, IntegerAttr):
+        return [f"// {name}<<<{_dim3(grid)}, {_dim3(block)}>>>(...)"]
+    lines = [f"// {name}<<<{_dim3(grid)}, {_dim3(block)}, {dynamic.value}>>>(...)"]
+    if dynamic.value > STATIC_SHARED:
+        attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"
+        lines.insert(0, f"// cudaFuncSetAttribute({name}, {attribute}, {dynamic.value}) before the first launch")
+    return lines
 
 
 def _dim3(dims: DenseArrayAttr) -> str:
@@ -202,4 +210,9 @@ def _shared(writer: Writer, op: Operation, globals_: dict[str, Operation]) -> No
             size = " * ".join(str(d) for d in dims.values if d != 1) or "1"
         alignment = found.attributes.get("alignment")
         aligned = f"alignas({alignment.value}) " if isinstance(alignment, IntegerAttr) else ""
-        writer.line(f"__shared__ {aligned}{writer.memory_type(inner.result).name} {name}[{size}];")
+        c = writer.memory_type(inner.result).name
+        if "tile.dynamic" in found.attributes:
+            aligned = f"__align__({alignment.value}) " if isinstance(alignment, IntegerAttr) else ""
+            writer.line(f"extern __shared__ {aligned}{c} {name}[];")
+        else:
+            writer.line(f"__shared__ {aligned}{c} {name}[{size}];")

@@ -200,7 +200,7 @@ def conditional(condition: Expr, yes: Expr, no: Expr, type: CType, *, exact: boo
 
 def assignment(target: str, value: str) -> str:
     """`target = value;`, or `target += rest;` where the value begins with the target."""
-    for op in ("+", "-", "*"):
+    for op in ("+", "-", "*", "/"):
         rest = value.removeprefix(f"{target} {op} ")
         if rest != value and _is_operand(rest, op):
             return f"{target} {op}= {rest};"
@@ -212,7 +212,7 @@ def _is_operand(rest: str, op: str) -> bool:
     depth = 0
     for i, c in enumerate(rest):
         depth += (c in "([{") - (c in ")]}")
-        ends = c == " " and (op == "*" or rest[i + 1] not in "*/%") and rest[i - 1] not in "*/%"
+        ends = c == " " and (op in "*/" or rest[i + 1] not in "*/%") and rest[i - 1] not in "*/%"
         if depth == 0 and ends:
             return False
     return True

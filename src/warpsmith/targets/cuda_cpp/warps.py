@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir.attributes import DenseArrayAttr, IntegerAttr, OpaqueAttr
-from warpsmith.ir.core import Operation
+from warpsmith.ir.attributes import IntegerAttr, OpaqueAttr, StringAttr
+from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.arith import constant_int
-from warpsmith.ir.types import BF16, IntegerType, VectorType, bit_width, element_type
-from warpsmith.targets.cuda_cpp.memory import pointer
+from warpsmith.ir.types import BF16, IntegerType, element_type
+from warpsmith.passes.capabilities import check_capability
+from warpsmith.targets.cuda_cpp.memory import is_aligned, pointer
+from warpsmith.targets.cuda_cpp.plan import stored_next
 from warpsmith.targets.cuda_cpp.types import BOOL, INT, Expr, atom, call
-from warpsmith.targets.cuda_cpp.writer import Handler, Statement, Writer, place
+from warpsmith.targets.cuda_cpp.writer import Handler, Statement, Writer, initial, place
 
 __all__ = ["EXPRESSIONS", "STATEMENTS"]
 
@@ -107,14 +109,30 @@ def _matrix(op: Operation) -> str:
     return f"x{tiles.value}" + ("_trans" if isinstance(flag, IntegerAttr) and flag.value else "")
 
 
+def _lanes(w: Writer, value: Value) -> str:
+    """A pointer to the lanes of a vector: where it lies in memory, if it's read for this use, else to a variable's."""
+    source = value.defining_op
+    if source is not None and source.name == "vector.load" and w.is_folded(source) and is_aligned(source, value.type):
+        return pointer(w, *source.operands)
+    return f"{w.named_operand(value)}.lane"
+
+
 def _load_matrix(w: Writer, op: Operation) -> None:
     base, index = op.operands
-    type = w.type(op.result.type)
-    name = w.name(op.result, op.result.name or "tile")
     function = f"ldmatrix_{_matrix(op)}"
     w.unit.need(function)
+
+    def load(target: str) -> None:
+        w.line(f"{function}({target}, {pointer(w, base, index)});")
+
+    store = stored_next(op)
+    if store is not None and is_aligned(store, op.result.type):
+        w.fills[op.result] = load
+        return
+    type = w.type(op.result.type)
+    name = w.name(op.result, op.result.name or "tile")
     w.line(f"{type.name} {name};")
-    w.line(f"{function}({name}, {pointer(w, base, index)});")
+    load(f"{name}.lane")
     w.named(op.result, name, type, const=False)
 
 
@@ -122,30 +140,44 @@ def _store_matrix(w: Writer, op: Operation) -> None:
     value, base, index = op.operands
     function = f"stmatrix_{_matrix(op)}"
     w.unit.need(function)
-    w.line(f"{function}({pointer(w, base, index)}, {w.value(value).text});")
+    w.line(f"{function}({pointer(w, base, index)}, {_lanes(w, value)});")
 
 
 def _multiply(w: Writer, op: Operation) -> None:
-    """d = a b + c, a fragment of it in each lane."""
-    shape = op.attributes["shape"] if "shape" in op.attributes else op.attributes["mmaShape"]
+    """c += a b, a fragment of it in each lane: in c's own variable or place in an array, if nothing else needs that."""
     a, b, c = op.operands
-    if isinstance(shape, DenseArrayAttr) and shape.values != (16, 8, 16):
-        raise LoweringError(f"{op.name} of {shape.values} has no C++ form{place(op)}")
-    assert isinstance(a.type, VectorType)
     function = "mma_m16n8k16_" + ("bf16" if element_type(a.type) is BF16 else "f16")
-    if bit_width(element_type(a.type)) != 16:
-        raise LoweringError(f"{op.name} of {a.type} has no C++ form{place(op)}")
     w.unit.need(function)
+
+    def multiply(target: str) -> None:
+        w.line(f"{function}({target}, {_lanes(w, a)}, {_lanes(w, b)});")
+
+    store, source = stored_next(op), c.defining_op
+    if store is not None and source is not None and w.is_folded(source) and source.operands == store.operands[1:]:
+        w.fills[op.result] = multiply
+        return
     type = w.type(op.result.type)
-    accumulator = w.value(c)
-    if accumulator.text in w.mutable and c.has_one_use:
-        w.bind(op.result, accumulator)
-        name = accumulator.text
-    else:
-        name = w.name(op.result, op.result.name or "product")
-        w.line(f"{type.name} {name} = {accumulator.text};")
-        w.named(op.result, name, type, const=False)
-    w.line(f"{function}({name}, {w.value(a).text}, {w.value(b).text});")
+    start = w.value(c)
+    if start.text in w.mutable and c.has_one_use and c.parent_block is op.block:
+        w.bind(op.result, start)
+        multiply(f"{start.text}.lane")
+        return
+    name = w.name(op.result, op.result.name or "product")
+    w.line(f"{type.name} {name} = {initial(start.text, type.name)};")
+    w.named(op.result, name, type, const=False)
+    multiply(f"{name}.lane")
+
+
+def _needing(handler: Statement) -> Statement:
+    """LoweringError where the target that the kernel names lacks the instruction."""
+
+    def checked(w: Writer, op: Operation) -> None:
+        target = w.function.attributes.get("warpsmith.target")
+        if isinstance(target, StringAttr):
+            check_capability(op, target.value)
+        handler(w, op)
+
+    return checked
 
 
 EXPRESSIONS: dict[str, Handler] = {"gpu.shuffle": _shuffle}
@@ -156,10 +188,10 @@ STATEMENTS: dict[str, Statement] = {
     "nvvm.bar.warp.sync": _warp_sync,
     "nvvm.barrier": _named_barrier,
     "nvvm.elect.sync": _elect,
-    "nvgpu.device_async_copy": _copy_async,
-    "nvvm.cp.async.commit.group": _commit,
-    "nvvm.cp.async.wait.group": _wait,
-    "nvgpu.ldmatrix": _load_matrix,
-    "nvgpu.stmatrix": _store_matrix,
-    "nvgpu.mma.sync": _multiply,
+    "nvgpu.device_async_copy": _needing(_copy_async),
+    "nvvm.cp.async.commit.group": _needing(_commit),
+    "nvvm.cp.async.wait.group": _needing(_wait),
+    "nvgpu.ldmatrix": _needing(_load_matrix),
+    "nvgpu.stmatrix": _needing(_store_matrix),
+    "nvgpu.mma.sync": _needing(_multiply),
 }

@@ -24,7 +24,7 @@ from warpsmith.targets.cuda_cpp.ranges import Ranges
 from warpsmith.targets.cuda_cpp.signs import is_signed, memory_is_signed
 from warpsmith.targets.cuda_cpp.types import INT, INT64, CType, Expr, assignment, atom, c_type, cast, exact, width_of
 
-__all__ = ["Handler", "Statement", "Unit", "Writer"]
+__all__ = ["Handler", "Statement", "Unit", "Writer", "initial", "place"]
 
 Handler = Callable[["Writer", Operation], Expr]
 Statement = Callable[["Writer", Operation], None]
@@ -52,7 +52,8 @@ class Unit:
 class Writer:
     """Writes the body of one function.
 
-    `index`: the C++ type of index.  `mutable`: the names of variables that are assigned again.
+    `index`: the C++ type of index.  `mutable`: the names of variables that are assigned again.  `fills`: the values of
+    ops that write them where they are stored, given a pointer to that place.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class Writer:
         self.lines: list[str] = []
         self.scope = Scope()
         self.mutable: set[str] = set()
+        self.fills: dict[Value, Callable[[str], None]] = {}
         self.ranges = Ranges()
         self._depth = 1
         self._values: dict[Value, Expr] = {}
         self._comments: list[str] = []
+        self._commented: dict[Operation, str] = {}
         self._originals: dict[Operation, Operation] = {}
 
     # -- lines
@@ -154,7 +157,8 @@ class Writer:
         type = self.variable_type(value, expr)
         name = self.name(value, hint)
         spelled = "auto" if expr.text.startswith(("*reinterpret_cast<", "load_vec<", "bit_cast<")) else type.name
-        self.line(f"{'const ' if const else ''}{spelled} {name} = {self.converted(expr, value.type, type)};")
+        text = initial(self.converted(expr, value.type, type), spelled)
+        self.line(f"{'const ' if const else ''}{spelled} {name} = {text};")
         return self.named(value, name, type, const=const)
 
     def named(self, value: Value, name: str, type: CType, *, const: bool = True) -> Expr:
@@ -188,13 +192,29 @@ class Writer:
     def block(self, block: Block) -> None:
         """All ops of a block but its terminator."""
         for op in block:
+            comment = op.attributes.get("tile.comment")
+            if isinstance(comment, StringAttr):
+                self._commented[self._beginning(op)] = comment.value
+        for op in block:
             if not op.row.traits & Trait.TERMINATOR:
                 self.visit(op)
 
+    def _beginning(self, op: Operation) -> Operation:
+        """The first op of those just before this one that compute something for it alone."""
+        found = {op}
+        first = op
+        while (before := first.prev) is not None and before.name in self.expressions:
+            users = [user for result in before.results for user in result.users]
+            alone = all(any(each is user or each.is_ancestor_of(user) for each in found) for user in users)
+            if not alone or "tile.comment" in before.attributes or before.location.line != op.location.line:
+                break
+            found.add(before)
+            first = before
+        return first
+
     def visit(self, op: Operation) -> None:
-        comment = op.attributes.get("tile.comment")
-        if isinstance(comment, StringAttr):
-            self._comments.append(comment.value)
+        if op in self._commented:
+            self._comments.append(self._commented[op])
         if op.row.has(Trait.CONSTANT):
             return
         self._shorten(op)
@@ -226,9 +246,12 @@ class Writer:
             return
         found = [(len(self.value(v).text), v) for v in op.operands if v in self._values or _is_constant(v)]
         total = sum(length for length, _ in found)
+        most = _LONGEST_STORED if op.name in _STORES else _LONGEST
         for length, value in sorted(found, key=lambda each: -each[0]):
-            if total <= _LONGEST or length < _SHORTEST or isinstance(value.type, (MemRefType, VectorType)):
+            if total <= most or length < _SHORTEST:
                 break
+            if isinstance(value.type, (MemRefType, VectorType)):
+                continue
             maker = value.defining_op
             if maker is None or maker not in self.plan.folded or maker.parent in self.plan.conditional:
                 continue
@@ -331,6 +354,11 @@ class Writer:
 def _is_constant(value: Value) -> bool:
     op = value.defining_op
     return op is not None and op.row.has(Trait.CONSTANT)
+
+
+def initial(text: str, type: str) -> str:
+    """What a variable of a type starts as: a list in braces doesn't say the type once more."""
+    return text.removeprefix(type) if text.startswith(f"{type}{{") else text
 
 
 def place(op: Operation | None) -> str:
