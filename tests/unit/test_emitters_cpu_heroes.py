@@ -208,6 +208,16 @@ CASES |= {
         scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f32""",
         ((0, 20),),
     ),
+    "scatter of slices without elements": (
+        "scatter.in_place",
+        """
+        x = f32[20,9] parameter(0)
+        i = s32[30,1] parameter(1)
+        u = f32[30,5,0] parameter(2)
+        ROOT r = f32[20,9] scatter(x, i, u), update_window_dims={1,2}, inserted_window_dims={},
+        scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f32""",
+        ((1, 20),),
+    ),
     "scatter c64 product": ("scatter.in_place", scatter("c64", 9, 20, 3, "mul_c64"), ((1, 9),)),
 }
 _REDUCERS = "add_s8 { a = s8[] parameter(0)  b = s8[] parameter(1)  ROOT r = s8[] add(a, b) }"

@@ -190,11 +190,38 @@ def test_unique_indices_need_no_atomic_step() -> None:
     check(body(several), inputs(several, ((2, 45),), "unique"))
 
 
+@pytest.mark.parametrize("reducer", ["mul_c64", "argmax"])
+def test_one_slice_needs_no_atomic_step(reducer: str) -> None:
+    """No element of it meets another: a product of complex numbers, and several operands, are kernels here."""
+    text = simple("c64", 9, 1, 3, reducer=reducer)
+    if reducer == "argmax":
+        text = """
+        x = f32[9] parameter(0)
+        k = s32[9] parameter(1)
+        i = s32[1,1] parameter(2)
+        u = f32[1,4] parameter(3)
+        v = s32[1,4] parameter(4)
+        ROOT r = (f32[9], s32[9]) scatter(x, k, i, u, v), update_window_dims={1}, inserted_window_dims={},
+        scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=argmax"""
+    assert not any(op.name == "xla_gpu.atomic_rmw" for op in emitted(text).module.walk())
+    arrays = inputs(text, ())
+    arrays[2 if reducer == "argmax" else 1][:] = 5
+    check(body(text), arrays)
+
+
 def test_an_update_that_overwrites_is_a_store() -> None:
     """Without repeated indices the result is known."""
     text = simple("f32", 50, 40, 3, "", "overwrite")
     assert "atomic" not in str(emitted(text).module)
     check(body(text), inputs(text, ((1, 45),), "unique"))
+
+
+ITSELF = """
+    x = f32[600] parameter(0)
+    i = s32[600] parameter(1)
+    u = f32[600] parameter(2)
+    ROOT r = f32[600] scatter(x, i, x), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f32"""
 
 
 @pytest.mark.parametrize(
@@ -210,9 +237,11 @@ def test_an_update_that_overwrites_is_a_store() -> None:
             simple("f32", 33, 33, 1).replace("u = f32[33,1,1] parameter(2)", "u = f32[33,1,1] reshape(x)"),
             "read elsewhere",
         ),
+        (ITSELF, "read elsewhere"),
+        (ITSELF.replace("(x, i, x)", "(i, i, u)").replace("f32", "s32"), "read elsewhere"),
         (simple("c64", 20, 33, 7, "", "mul_c64"), "complex"),
     ],
-    ids=["operand computed", "operand read", "complex product"],
+    ids=["operand computed", "operand read", "operand is the update", "operand is the indices", "complex product"],
 )
 def test_what_it_refuses_it_says(text: str, reason: str) -> None:
     """There is no other emitter: the error says why and what to do."""

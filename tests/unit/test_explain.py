@@ -310,7 +310,7 @@ def test_64_bit_indices_few_blocks_and_contention_are_said() -> None:
     assert kernel.index_bits == 64
     assert "s64[64]" in kernel.index_reason
     assert any(line.startswith("64-bit indices") for line in kernel.advice)
-    assert any(line == "only 1 of 132 multiprocessors get a block" for line in kernel.advice)
+    assert any(line == "only 1 of 132 multiprocessors gets a block" for line in kernel.advice)
     one = """
         x = f32[1] parameter(0)
         i = s32[640,1] parameter(1)

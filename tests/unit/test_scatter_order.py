@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from hero_kernels import body as shared_body
 from needs import needs_ptxas
 
 import warpsmith as ws
-from warpsmith.compiler import compile, simulate
+from warpsmith.cli import main
+from warpsmith.compiler import compile, simulate, stage_text
 from warpsmith.compiler.driver import scheduled
 from warpsmith.devices import device
 from warpsmith.fusion.rewrites import scatter_order
@@ -26,6 +28,7 @@ from warpsmith.report.run import run
 _MORE = """
 max_f64 { a = f64[] parameter(0)  b = f64[] parameter(1)  ROOT r = f64[] maximum(a, b) }
 overwrite_s4 { a = s4[] parameter(0)  ROOT b = s4[] parameter(1) }
+take_away_s4 { a = s4[] parameter(0)  b = s4[] parameter(1)  ROOT r = s4[] subtract(a, b) }
 """
 
 
@@ -208,10 +211,11 @@ def test_more_slices_than_are_searched_are_sorted() -> None:
 
 
 @pytest.mark.parametrize("limit", [2048, 0], ids=["searched", "sorted"])
-def test_elements_narrower_than_a_byte(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two places in one byte belong to two threads."""
+@pytest.mark.parametrize("reducer", ["overwrite_s4", "take_away_s4"])
+def test_elements_narrower_than_a_byte(reducer: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two places in one byte belong to two threads: one reads it while the other writes."""
     monkeypatch.setattr(scatter_order, "MOST_SEARCHED", limit)
-    text = rows("s4", 30, "overwrite_s4", width=1)
+    text = rows("s4", 30, reducer, width=1)
     module = parse_hlo(body(text))
     rng = np.random.default_rng(1)
     arrays = [rng.integers(-8, 8, each.array_shape.dims) for each in module.entry.parameters]
@@ -288,6 +292,27 @@ def test_unfused_scatters_are_kept_in_order_too() -> None:
     same_bits(module, inputs(module, 2), "ptx")
 
 
+ITSELF = """
+    x = f32[600] parameter(0)
+    i = s32[600] parameter(1)
+    ROOT r = f32[600] scatter(x, i, x), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=take_away"""
+
+
+@pytest.mark.parametrize("limit", [2048, 0], ids=["searched", "sorted"])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_updates_that_are_the_operand_are_read_before_it_changes(
+    deterministic: bool, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong: one buffer for what is read and what is written, which threads of other blocks see changed or not."""
+    monkeypatch.setattr(scatter_order, "MOST_SEARCHED", limit)
+    module = parse_hlo(body(ITSELF).replace("fused {", "ENTRY fused {"))
+    arrays = [np.arange(600, dtype=np.float32), np.arange(600, dtype=np.int32)[::-1].copy()]
+    found = simulate(module, *arrays, deterministic=deterministic)
+    assert found.findings == []
+    assert found.outputs[0].tobytes() == ws.evaluate(module, *arrays)[0].tobytes()
+
+
 def test_no_updates_at_all() -> None:
     module = parse_hlo(body(rows("f32", 40, "add_f32").replace("[40,", "[0,")))
     arrays = inputs(module, 1)
@@ -318,6 +343,28 @@ def test_the_way_and_its_cost_are_said() -> None:
     text = rows("f32", 40, "add_f32", SORTED)
     (kernel,) = explain(parse_hlo(body(text)), deterministic=True).kernels
     assert any("largest number of updates of one place, at most 40" in note for note in kernel.notes)
+
+
+@pytest.mark.parametrize("target", ["sm_90", "cpu"])
+def test_the_commands_print_what_they_compile(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong: a way to a text that doesn't know the flag on a GPU; another text by it on a CPU, which has one order."""
+    file = tmp_path / "m.hlo"
+    file.write_text(str(parse_hlo(body(FUSIONS["sum"][0]))))
+    steps: list[tuple[int, int]] = []
+    for flag in ([], ["--deterministic"]):
+        assert main(["compile", str(file), "--target", target, "--stage", "lowered", *flag]) == 0
+        lowered = capsys.readouterr().out
+        assert main(["compile", str(file), "--target", target, "--dump-to", str(tmp_path / target), *flag]) == 0
+        (dumped,) = (tmp_path / target).glob(
+            "m.*.lower-atomics.mlir" if target == "sm_90" else "m.*.flatten-tensors.mlir"
+        )
+        steps.append((lowered.count("atomicrmw"), dumped.read_text().count("memref.atomic_rmw")))
+    assert steps == ([(1, 1), (0, 0)] if target == "sm_90" else [(0, 0), (0, 0)])
+
+
+def test_a_cpu_has_one_code_for_both() -> None:
+    module = parse_hlo(body(FUSIONS["sum"][0]))
+    assert stage_text(module, "lowered", "cpu", deterministic=True) == stage_text(module, "lowered", "cpu")
 
 
 MARKED = ', frontend_attributes={update_order="kept"}'

@@ -46,13 +46,17 @@ class Emitter(Protocol):
     """What `choose` asks of an emitter's module."""
 
     @property
-    def NAME(self) -> str: ...
+    def NAME(self) -> str:
+        """The emitter's name, as `Executable.kernels` and `explain` give it."""
+        ...
 
     def matches(self, analysis: FusionAnalysis) -> Reason | str | None:
         """None when the emitter takes the fusion, else why not: a sentence, with its numbers where it compares some."""
         ...
 
-    def emit(self, analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel: ...
+    def emit(self, analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel:
+        """The kernel of a fusion for which `matches` gave no reason against it; `name` is its function's."""
+        ...
 
 
 _EMITTERS: Mapping[str, Mapping[str, Emitter]] = {

@@ -77,4 +77,5 @@ class EmittedKernel:
 
     @property
     def workgroups(self) -> int:
+        """Blocks of the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]

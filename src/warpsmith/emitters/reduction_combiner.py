@@ -29,6 +29,7 @@ class Combiner:
 
     @property
     def hero(self) -> HloInstruction:
+        """The reduction that is combined."""
         return self.rule.hero
 
     @property

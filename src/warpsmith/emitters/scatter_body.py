@@ -12,13 +12,14 @@ from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.entry import KernelFunctions, insert_element
 from warpsmith.emitters.grid import over_ids
 from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.emitters.types import element_types
+from warpsmith.fusion.scatters import Scatter
 from warpsmith.indexing import (
     IndexingMap,
     Interval,
     Variable,
     add,
+    bitcast_map,
     delinearize,
     dim,
     floordiv,
@@ -29,7 +30,7 @@ from warpsmith.indexing import (
     work_item_map,
 )
 from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import arith, gpu, memory, scf, vector
+from warpsmith.ir.dialects import arith, gpu, memory, vector
 from warpsmith.ir.types import I1, INDEX, IntegerType, integer
 from warpsmith.ir.types import vector as vector_type
 
@@ -55,6 +56,17 @@ class ScatterBody:
         self.launch = launch
 
     # -- where a slice goes
+    def position(self, number: Value) -> Indices:
+        """A slice's number as an index over the updates' scatter dims."""
+        sizes = [self.scatter.update_dims[d] for d in self.scatter.scatter_dims]
+        return self.e.apply(bitcast_map((self.scatter.slices,), None, sizes, None), (number,))
+
+    def update_index(self, position: Indices, window: Sequence[Value]) -> Indices:
+        """Where the updates hold an element of a slice: `window` is its place there, by `window_dims`."""
+        found: dict[int, Value] = dict(zip(self.scatter.scatter_dims, position, strict=True))
+        found.update(zip(self.scatter.window_dims, window, strict=True))
+        return tuple(found[d] for d in range(len(found)))
+
     def numbers(self, position: Indices) -> list[Value]:
         """The index vector of a slice, as index values."""
         scatter = self.scatter
@@ -115,20 +127,27 @@ class ScatterBody:
 
     def put(self, tensors: Sequence[Value], place: Indices, updates: Sequence[Values]) -> list[Value]:
         """Combine an element of the updates into the outputs."""
-        e, scatter = self.e, self.scatter
-        if scatter.overwrites:
-            return [insert_element(e.b, e, updates[0], tensors[0], place)]
-        if scatter.needs_step:
+        if self.scatter.overwrites:
+            return self.write(tensors, place, updates)
+        if self.scatter.needs_step:
             return [self._step(tensors[0], place, updates[0])]
-        current = [self._extract(tensor, place, parts) for tensor, parts in zip(tensors, updates, strict=True)]
-        new = self.combined(current, updates)
-        return [insert_element(e.b, e, parts, tensor, place) for parts, tensor in zip(new, tensors, strict=True)]
+        return self.write(tensors, place, self.combined(self.read(tensors, place), updates))
 
-    def _extract(self, tensor: Value, place: Indices, like: Values) -> Values:
+    def read(self, tensors: Sequence[Value], place: Indices) -> list[Values]:
+        """What the operands hold at a place."""
         e = self.e
-        if len(like) == 1:
-            return (memory.extract(e.b, tensor, place),)
-        return tuple(memory.extract(e.b, tensor, (*place, e.index(part))) for part in range(len(like)))
+        widths = [len(element_types(each.array_shape.dtype)) for each in self.scatter.operands]
+        return [
+            tuple(memory.extract(e.b, tensor, (*place, e.index(part))) for part in range(width))
+            if width > 1
+            else (memory.extract(e.b, tensor, place),)
+            for tensor, width in zip(tensors, widths, strict=True)
+        ]
+
+    def write(self, tensors: Sequence[Value], place: Indices, values: Sequence[Values]) -> list[Value]:
+        """The operands with other values at a place."""
+        e = self.e
+        return [insert_element(e.b, e, parts, tensor, place) for tensor, parts in zip(tensors, values, strict=True)]
 
     def _step(self, tensor: Value, place: Indices, update: Values) -> Value:
         """A read-modify-write that no other thread comes in between; of a complex sum, one of each part."""
@@ -158,8 +177,8 @@ class ScatterBody:
             index, carried = tuple(outer.body.args[:rank]), outer.body.args[rank:]
             position = tuple(index[d] for d in scatter.scatter_dims)
             numbers = self.numbers(position)
-            branch = e.if_(self.fits(numbers), [each.type for each in carried])
-            with e.inside(branch.regions[0].blocks[0]):
+
+            def put() -> Sequence[Value]:
                 inner = gpu.loop(e.b, self.ids, over_ids(whole, self.launch), carried, result_names=names)
                 with e.inside(inner.body):
                     args = inner.body.args[whole.num_symbols :]
@@ -167,10 +186,9 @@ class ScatterBody:
                     window = [own[d] for d in scatter.window_dims]
                     place = self.place(numbers, position, window)
                     gpu.yield_(e.b, self.put(args[rank:], place, self.updates(own)))
-                scf.yield_(e.b, inner.results)
-            with e.inside(branch.regions[1].blocks[0]):
-                scf.yield_(e.b, carried)
-            gpu.yield_(e.b, branch.results)
+                return inner.results
+
+            gpu.yield_(e.b, e.only_if(self.fits(numbers), carried, put))
         return list(outer.results)
 
 
@@ -251,26 +269,23 @@ class IndexSpread(ScatterBody):
     def _flush(self, condition: Value, held: Sequence[Value], last: Sequence[Value], tensor: Value) -> Value:
         """Combine what is held into the output, if the condition holds."""
         e = self.e
-        branch = e.if_(condition, [tensor.type])
-        map = over_ids(self.window_map(), self.launch)
-        with e.inside(branch.regions[0].blocks[0]):
-            loop = gpu.loop(e.b, self.ids, map, [tensor])
+
+        def put() -> Sequence[Value]:
+            loop = gpu.loop(e.b, self.ids, over_ids(self.window_map(), self.launch), [tensor])
             with e.inside(loop.body):
                 update_loop, lane, *window, out = loop.body.args
                 at = self._held_at(update_loop, lane)
                 values = tuple(vector.extract(e.b, each, at) for each in held)
                 gpu.yield_(e.b, self.put([out], self.place(last, (), window), [values]))
-            scf.yield_(e.b, loop.results)
-        with e.inside(branch.regions[1].blocks[0]):
-            scf.yield_(e.b, [tensor])
-        return branch.results[0]
+            return loop.results
+
+        return e.only_if(condition, [tensor], put)[0]
 
     def _take(self, condition: Value, changed: Value, number: Value, held: Sequence[Value]) -> list[Value]:
         """Hold the slice's update, alone where its place is new, if the condition holds."""
-        e = self.e
-        branch = e.if_(condition, [each.type for each in held])
-        map = over_ids(self.window_map(), self.launch)
-        with e.inside(branch.regions[0].blocks[0]):
+        e, map = self.e, over_ids(self.window_map(), self.launch)
+
+        def take() -> Sequence[Value]:
             loop = gpu.loop(e.b, self.ids, map, held)
             with e.inside(loop.body):
                 update_loop, lane = loop.body.args[:2]
@@ -285,10 +300,9 @@ class IndexSpread(ScatterBody):
                     for alone, sum in zip(update[0], both, strict=True)
                 ]
                 gpu.yield_(e.b, [vector.insert(e.b, v, old, at) for v, old in zip(new, kept, strict=True)])
-            scf.yield_(e.b, loop.results)
-        with e.inside(branch.regions[1].blocks[0]):
-            scf.yield_(e.b, held)
-        return list(branch.results)
+            return loop.results
+
+        return e.only_if(condition, held, take)
 
     def _alone(self, tensor: Value) -> Value:
         """One index a warp: nothing to hold."""
@@ -298,15 +312,14 @@ class IndexSpread(ScatterBody):
         with e.inside(outer.body):
             _, _, number, carried = outer.body.args
             numbers = self.numbers((number,))
-            branch = e.if_(self.fits(numbers), [tensor.type])
-            with e.inside(branch.regions[0].blocks[0]):
+
+            def put() -> Sequence[Value]:
                 inner = gpu.loop(e.b, self.ids, over_ids(self.window_map(), self.launch), [carried])
                 with e.inside(inner.body):
                     _, _, *window, out = inner.body.args
                     place = self.place(numbers, (), window)
                     gpu.yield_(e.b, self.put([out], place, self.updates((number, *window))))
-                scf.yield_(e.b, inner.results)
-            with e.inside(branch.regions[1].blocks[0]):
-                scf.yield_(e.b, [carried])
-            gpu.yield_(e.b, branch.results)
+                return inner.results
+
+            gpu.yield_(e.b, e.only_if(self.fits(numbers), [carried], put))
         return outer.results[0]

@@ -24,10 +24,8 @@ from collections.abc import Callable, Sequence
 
 from warpsmith.emitters.elemental import Values
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import insert_element
 from warpsmith.emitters.grid import over_ids
 from warpsmith.emitters.scatter_body import ScatterBody, update_map
-from warpsmith.emitters.types import element_types
 from warpsmith.indexing import bitcast_map
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import arith, gpu, scf
@@ -64,16 +62,6 @@ class OrderedScatter(ScatterBody):
             gpu.yield_(e.b, own(index, position, args[rank:]))
         return list(loop.results)
 
-    def _if(self, condition: Value, tensors: Sequence[Value], then: Callable[[], Sequence[Value]]) -> list[Value]:
-        """What `then` makes of the tensors (or other values) where the condition holds."""
-        e = self.e
-        branch = e.if_(condition, [each.type for each in tensors])
-        with e.inside(branch.regions[0].blocks[0]):
-            scf.yield_(e.b, then())
-        with e.inside(branch.regions[1].blocks[0]):
-            scf.yield_(e.b, tensors)
-        return list(branch.results)
-
     def _over(
         self,
         start: Value,
@@ -89,10 +77,6 @@ class OrderedScatter(ScatterBody):
             scf.yield_(e.b, body(number, now))
         return list(loop.results)
 
-    def _store(self, tensors: Sequence[Value], place: Indices, values: Sequence[Values]) -> list[Value]:
-        e = self.e
-        return [insert_element(e.b, e, parts, tensor, place) for tensor, parts in zip(tensors, values, strict=True)]
-
     def _grouped(self, flat: Sequence[Value], like: Sequence[Values]) -> list[Values]:
         """Scalars by operand."""
         left = iter(flat)
@@ -106,16 +90,13 @@ class OrderedScatter(ScatterBody):
         step: Callable[[Value, list[Values]], list[Values]],
     ) -> list[Value]:
         """Combine what slices within the bounds have for a place; `step` takes a slice's number and what was before."""
-        widths = [len(element_types(each.array_shape.dtype)) for each in self.scatter.operands]
-        current = [
-            self._extract(tensor, place, (tensor,) * width) for tensor, width in zip(tensors, widths, strict=True)
-        ]
+        current = self.read(tensors, place)
 
         def body(number: Value, now: Sequence[Value]) -> list[Value]:
             return [part for parts in step(number, self._grouped(now, current)) for part in parts]
 
         found = self._over(*bounds, [part for parts in current for part in parts], body)
-        return self._store(tensors, place, self._grouped(found, current))
+        return self.write(tensors, place, self._grouped(found, current))
 
     # -- equal index vectors are neighbours
     def _in_run(self, index: Indices, position: Indices, tensors: Sequence[Value]) -> list[Value]:
@@ -136,14 +117,14 @@ class OrderedScatter(ScatterBody):
 
         def combine() -> list[Value]:
             if scatter.overwrites:
-                return self._store(tensors, place, self.updates(index))
+                return self.write(tensors, place, self.updates(index))
             end = self._end(numbers, following)
             return self._walk(tensors, place, (here, end), step)
 
         def step(number: Value, now: list[Values]) -> list[Values]:
-            return self.combined(now, self.updates(self._at((number,), window)))
+            return self.combined(now, self.updates(self.update_index((number,), window)))
 
-        return self._if(owns, tensors, combine)
+        return self.e.only_if(owns, tensors, combine)
 
     def _same(self, numbers: Sequence[Value], slice: Value) -> Value:
         """Whether another slice goes to the same place."""
@@ -170,13 +151,7 @@ class OrderedScatter(ScatterBody):
             rounds = e.index(count.bit_length())
             return self._over(e.index(0), rounds, [following, e.index(count)], body)[1:]
 
-        return self._if(arith.binary(e.b, "andi", exists, near), [following], halve)[0]
-
-    def _at(self, position: Indices, window: Sequence[Value]) -> Indices:
-        """An index in the updates."""
-        found: dict[int, Value] = dict(zip(self.scatter.scatter_dims, position, strict=True))
-        found.update(zip(self.scatter.window_dims, window, strict=True))
-        return tuple(found[d] for d in range(len(found)))
+        return self.e.only_if(arith.binary(e.b, "andi", exists, near), [following], halve)[0]
 
     # -- slices anywhere
     def _among_all(self, index: Indices, position: Indices, tensors: Sequence[Value]) -> list[Value]:
@@ -190,33 +165,28 @@ class OrderedScatter(ScatterBody):
         bounds = (following, count) if scatter.overwrites else (e.index(0), here)
 
         def covers(number: Value, now: Sequence[Value]) -> list[Value]:
-            return [arith.binary(e.b, "ori", now[0], self._covers(self._position(number), place)[0])]
+            return [arith.binary(e.b, "ori", now[0], self._covers(self.position(number), place)[0])]
 
         def combine() -> list[Value]:
             (other,) = self._over(*bounds, [e.constant(0, I1)], covers)
-            return self._if(arith.binary(e.b, "xori", other, e.constant(1, I1)), tensors, finish)
+            return self.e.only_if(arith.binary(e.b, "xori", other, e.constant(1, I1)), tensors, finish)
 
         def finish() -> list[Value]:
             if scatter.overwrites:
-                return self._store(tensors, place, self.updates(index))
+                return self.write(tensors, place, self.updates(index))
             return self._walk(tensors, place, (here, count), step)
 
         def step(number: Value, now: list[Values]) -> list[Values]:
-            at = self._position(number)
+            at = self.position(number)
             inside, window = self._covers(at, place)
 
             def add() -> list[Value]:
-                new = self.combined(now, self.updates(self._at(at, window)))
+                new = self.combined(now, self.updates(self.update_index(at, window)))
                 return [part for parts in new for part in parts]
 
-            return self._grouped(self._if(inside, [part for parts in now for part in parts], add), now)
+            return self._grouped(self.e.only_if(inside, [part for parts in now for part in parts], add), now)
 
-        return self._if(self.fits(numbers), tensors, combine)
-
-    def _position(self, number: Value) -> Indices:
-        """A slice's number as an index over the updates' scatter dims."""
-        sizes = [self.scatter.update_dims[d] for d in self.scatter.scatter_dims]
-        return self.e.apply(bitcast_map((self.scatter.slices,), None, sizes, None), (number,))
+        return self.e.only_if(self.fits(numbers), tensors, combine)
 
     def _covers(self, position: Indices, place: Indices) -> tuple[Value, Indices]:
         """Whether a slice that fits has an element for a place, and which, by `kept_dims`."""

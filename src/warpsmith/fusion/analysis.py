@@ -37,6 +37,7 @@ class Refusal:
 
     @classmethod
     def of(cls, emitter: str, why: Reason | str) -> Refusal:
+        """A refusal for a reason in words, or in words and numbers."""
         return cls(emitter, why) if isinstance(why, str) else cls(emitter, why.text, why.numbers)
 
 
@@ -61,6 +62,7 @@ class FusionAnalysis:
 
     @property
     def parameters(self) -> tuple[HloInstruction, ...]:
+        """The fusion's parameters, in order."""
         return self.body.parameters
 
     @cached_property
@@ -76,10 +78,12 @@ class FusionAnalysis:
 
     @cached_property
     def smallest_input_bits(self) -> int:
+        """The width of the parameters' narrowest elements."""
         return _smallest(self.parameters)
 
     @cached_property
     def smallest_output_bits(self) -> int:
+        """The width of the roots' narrowest elements."""
         return _smallest(self.roots)
 
 
@@ -107,20 +111,19 @@ class _Facts:
 
 
 def _reduction(facts: _Facts) -> _Choice | Reason:
-    pairs = list(zip(facts.roots, facts.heroes, strict=True))
     if facts.device.is_cpu:
-        found = [core_reduction(hero) for _, hero in pairs]
+        found = [core_reduction(hero) for hero in facts.heroes]
     else:
-        found = [real_reduction(root, hero, facts.device.warp_size) for root, hero in pairs]
+        found = [real_reduction(hero, facts.device.warp_size) for hero in facts.heroes]
     first = next((i for i, each in enumerate(found) if isinstance(each, ReductionDimensions)), None)
     if first is None:
-        reasons = [each for each, (_, hero) in zip(found, pairs, strict=True) if hero.opcode == "reduce"]
+        reasons = [each for each, hero in zip(found, facts.heroes, strict=True) if hero.opcode == "reduce"]
         why = next((each for each in reasons if isinstance(each, Reason)), None)
         return why or _no_hero(facts, "reduce", "a chain of ops with one operand each")
-    dims, hero = found[first], pairs[first][1]
+    dims, hero = found[first], facts.heroes[first]
     assert isinstance(dims, ReductionDimensions)
     elements = hero.operands[0].array_shape.elements
-    for (root, _), other in zip(pairs, found, strict=True):
+    for root, other in zip(facts.roots, found, strict=True):
         if root is hero:
             continue
         if isinstance(other, ReductionDimensions):

@@ -31,7 +31,11 @@ def fusion_of(
 
 
 class Body:
-    """A body under construction that takes over instructions of the fusion's body."""
+    """A body under construction that takes over instructions of the fusion's body.
+
+    `given` is what the caller passes to the fusion.  `inside` maps an instruction of the fusion's body to the one here
+    that stands for it, `outer` a parameter here to what the new fusion is passed.
+    """
 
     def __init__(self, at: Rewriting, fusion_body: HloComputation, given: Sequence[HloInstruction], name: str) -> None:
         self.builder = ComputationBuilder(at.fresh(name))
@@ -41,6 +45,7 @@ class Body:
         self.outer: Outer = {}
 
     def parameter(self, shape: AnyShape, name: str, value: HloInstruction) -> HloInstruction:
+        """A new parameter that stands for `value`, an instruction outside."""
         made = self.builder.parameter(len(self.outer), shape, name)
         self.outer[made] = value
         return made
@@ -64,6 +69,7 @@ class Body:
                 self.inside[inner] = self.builder.append(with_operands(inner, operands))
 
     def convert(self, value: HloInstruction, dtype: DType, name: str) -> HloInstruction:
+        """The value as another element type; itself if it has that one."""
         shape = value.array_shape
         return (
             value if shape.dtype is dtype else self.builder.add("convert", shape.with_dtype(dtype), [value], name=name)

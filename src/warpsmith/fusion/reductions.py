@@ -13,7 +13,15 @@ from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 
-__all__ = ["ReductionDimensions", "core_reduction", "oversized", "race_free", "real_reduction", "reduction_dimensions"]
+__all__ = [
+    "ReductionDimensions",
+    "core_reduction",
+    "few_results",
+    "oversized",
+    "race_free",
+    "real_reduction",
+    "reduction_dimensions",
+]
 
 MAX_ROW_REDUCED = 1024 * 16
 MAX_ROW_MAJOR = 8
@@ -121,15 +129,22 @@ def few_results(hero: HloInstruction) -> ReductionDimensions | None:
     return reduction_dimensions(hero) if results < FEW_RESULTS else None
 
 
-def core_reduction(hero: HloInstruction) -> ReductionDimensions | Reason:
-    """As `real_reduction`, for a CPU: no block has to finish a result, but each wants some elements."""
+def _dimensions_of(hero: HloInstruction) -> ReductionDimensions | Reason:
+    """The dimensions of a hero, or why it has none."""
     if hero.opcode != "reduce":
         return reason(f"the hero is '{hero.name} = {hero.opcode}', no reduce")
     if 0 in hero.operands[0].array_shape.dims:
         return reason(f"'{hero.name}' reduces an empty array")
-    dims = reduction_dimensions(hero)
-    if dims is None:
-        return reason(f"neither the kept nor the reduced dimensions of '{hero.name}' lie together in memory")
+    return reduction_dimensions(hero) or reason(
+        f"neither the kept nor the reduced dimensions of '{hero.name}' lie together in memory"
+    )
+
+
+def core_reduction(hero: HloInstruction) -> ReductionDimensions | Reason:
+    """As `real_reduction`, for a CPU: no block has to finish a result, but each wants some elements."""
+    dims = _dimensions_of(hero)
+    if isinstance(dims, Reason):
+        return dims
     count = dims.sizes[2] * dims.sizes[0] if dims.is_row else dims.sizes[1]
     together = dims.sizes[2] if dims.is_row else count
     if together < LEAST_ON_A_CORE:
@@ -138,15 +153,11 @@ def core_reduction(hero: HloInstruction) -> ReductionDimensions | Reason:
     return dims
 
 
-def real_reduction(root: HloInstruction, hero: HloInstruction, warp: int) -> ReductionDimensions | Reason:
+def real_reduction(hero: HloInstruction, warp: int) -> ReductionDimensions | Reason:
     """The dimensions of a hero that the reduction emitter takes; otherwise the failed condition."""
-    if hero.opcode != "reduce":
-        return reason(f"the hero is '{hero.name} = {hero.opcode}', no reduce")
-    if 0 in hero.operands[0].array_shape.dims:
-        return reason(f"'{hero.name}' reduces an empty array")
-    dims = reduction_dimensions(hero)
-    if dims is None:
-        return reason(f"neither the kept nor the reduced dimensions of '{hero.name}' lie together in memory")
+    dims = _dimensions_of(hero)
+    if isinstance(dims, Reason):
+        return dims
     # Upstream asserts that it isn't too large for a reduce that is its own root; the loop emitter is right for both.
     found = _too_small(dims, warp) or _too_large(dims, warp)
     if found is None:

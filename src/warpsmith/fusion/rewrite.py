@@ -44,10 +44,12 @@ class Rewriting:
     bodies: list[HloComputation] = field(default_factory=list[HloComputation])
 
     def emit(self, instruction: HloInstruction) -> HloInstruction:
+        """Add an instruction to the new computation."""
         self.instructions.append(instruction)
         return instruction
 
     def operands(self, old: HloInstruction) -> tuple[HloInstruction, ...]:
+        """What stands for an old instruction's operands in the new computation."""
         return tuple(self.new[each] for each in old.operands)
 
     def fresh(self, name: str) -> str:

@@ -41,30 +41,40 @@ class Scatter:
 
     @property
     def operands(self) -> tuple[HloInstruction, ...]:
+        """The arrays that are updated."""
         return self.instruction.operands[: self.count]
 
     @property
     def indices(self) -> HloInstruction:
+        """The array of indices."""
         return self.instruction.operands[self.count]
 
     @property
     def updates(self) -> tuple[HloInstruction, ...]:
+        """The arrays of updates, one an operand."""
         return self.instruction.operands[self.count + 1 :]
 
     @property
     def computation(self) -> HloComputation:
+        """What combines an element and its update."""
         return self.instruction.attr("to_apply", HloComputation)
 
     @property
     def is_unique(self) -> bool:
+        """Whether the module promises that no element is updated twice."""
         return self.instruction.attributes.get("unique_indices") is True
 
     @property
+    def may_repeat(self) -> bool:
+        """Whether an element may be updated more than once."""
+        return not self.is_unique and self.slices > 1 and self.slice_elements > 0
+
+    @property
     def needs_step(self) -> bool:
-        """Whether other threads may change what holds an element while it is updated: equal indices, or one byte."""
+        """Whether an update is one step: others may come to the element, or to the byte that it is a part of."""
         if self.overwrites or self.keeps_order:
             return False
-        return not self.is_unique or self.operands[0].array_shape.dtype.bits < BYTE
+        return self.may_repeat or (self.count == 1 and self.operands[0].array_shape.dtype.bits < BYTE)
 
     @property
     def keeps_order(self) -> bool:
@@ -74,6 +84,7 @@ class Scatter:
 
     @property
     def is_sorted(self) -> bool:
+        """Whether the module promises that indices ascend."""
         return self.instruction.attributes.get("indices_are_sorted") is True
 
     @cached_property
@@ -85,10 +96,12 @@ class Scatter:
     # -- dims
     @cached_property
     def operand_dims(self) -> tuple[int, ...]:
+        """The dims of each operand."""
         return self.operands[0].array_shape.dims
 
     @cached_property
     def update_dims(self) -> tuple[int, ...]:
+        """The dims of each array of updates."""
         return self.updates[0].array_shape.dims
 
     @cached_property
@@ -129,6 +142,7 @@ class Scatter:
 
     @cached_property
     def vector_dim(self) -> int:
+        """The dimension of the indices that holds the components of an index."""
         return self.instruction.attr("index_vector_dim", int)
 
     @cached_property
@@ -166,6 +180,7 @@ class Scatter:
 
     @cached_property
     def slice_elements(self) -> int:
+        """How many elements an index updates."""
         return math.prod(self.window)
 
     # -- sorted indices
@@ -199,7 +214,7 @@ def order_matters(scatter: Scatter) -> bool:
     associates exactly: atomic steps give the same in any order.  So do the maximum and the minimum of floats of up to
     32 bits, in which every NaN becomes the same one; of f64 a NaN's payload may survive, and two differ.
     """
-    if scatter.is_unique or scatter.slices < 2:
+    if not scatter.may_repeat:
         return False
     if scatter.count > 1 or scatter.overwrites:
         return True

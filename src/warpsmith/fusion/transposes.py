@@ -47,6 +47,7 @@ class TransposeDescription:
 
     @property
     def input_dimensions(self) -> tuple[int, ...]:
+        """The dims before the transpose; `dimensions` are those after it."""
         sizes = [0] * len(self.dimensions)
         for size, source in zip(self.dimensions, self.permutation, strict=True):
             sizes[source] = size

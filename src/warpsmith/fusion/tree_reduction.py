@@ -6,8 +6,9 @@
                                                          { ROOT abs(reduce(partial)) }
 
 In: a module as `wrap` leaves it, and a device.  Out: the module with such fusions split.  Reference: section 2.5, the
-tree rewrite; on a CPU, reduces of many elements to few results, which one core each would take.  Several reduced dims are taken in turn, the minor ones first in a row reduction, the major ones first in a
-column reduction; one dim of n elements becomes k1 x k2 with k1 near the root of n, padded where n has no such divisor.
+tree rewrite; on a CPU, reduces of many elements to few results, which one core each would take.  Several reduced dims
+are taken in turn, the minor ones first in a row reduction, the major ones first in a column reduction; one dim of n
+elements becomes k1 x k2 with k1 near the root of n, padded where n has no such divisor.
 Partial results are kept as `combiners` says: a bf16 sum stays f32 until its end.
 """
 
@@ -78,7 +79,7 @@ def _stages(hero: HloInstruction, found: ReductionDimensions) -> _Stages:
     n = math.prod(size for size, _ in sizes[start:end])
     majors = tuple(i for i, (_, gone) in enumerate(sizes[:start]) if gone)
     merged = (*before, n, *after)
-    if found.is_row and n <= MAX_ROW_REDUCED:  # too many major ones: the minor ones first
+    if found.is_row and majors and n <= MAX_ROW_REDUCED:  # too many major ones: the minor ones first
         return _Stages(merged, merged, merged, (start,), majors)
     k1, k2 = _factors(n)
     dims = (*before, k1, k2, *after)
@@ -147,14 +148,15 @@ def _starts(rule: CombinerRule) -> list[Literal]:
     inits = rule.hero.operands[len(rule.kept) :]
     found: list[Literal] = []
     for i, (init, dtype) in enumerate(zip(inits, rule.kept, strict=True)):
-        if rule.identity is not None:
-            value = np.asarray(rule.identity[i])
-            value = value + 1j * value if dtype.is_complex else value
-            value = value.astype(np.int64) % (1 << dtype.bits) if dtype.is_integer and not dtype.is_signed else value
-        else:
+        if rule.identity is None:
             assert init.literal is not None
             value = np.asarray(init.literal.array).reshape(())
-        found.append(Literal.of(np.asarray(value).astype(dtype.numpy)))
+        elif dtype.is_integer and not dtype.is_signed:
+            value = np.asarray(int(rule.identity[i]) % (1 << dtype.bits))
+        else:
+            value = np.asarray(rule.identity[i])
+            value = value + 1j * value if dtype.is_complex else value
+        found.append(Literal.of(value.astype(dtype.numpy)))
     return found
 
 

@@ -9,7 +9,7 @@ as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from warpsmith.fusion.inline_calls import inline_calls
 from warpsmith.fusion.rewrite import Rewriting, rewritten
@@ -51,7 +51,7 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
             host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry))
         ):
             return at.keep(old)
-        body, outside = _body(old, at.fresh(f"wrapped_{old.opcode}"), with_constants=not scatters)
+        body, outside = _body(old, at.fresh(f"wrapped_{old.opcode}"), in_place=scatters)
         at.bodies.append(body)
         attributes: dict[str, object] = {"kind": "kLoop", "calls": body}
         if old.metadata is not None:
@@ -100,33 +100,36 @@ def _is_free_reshape(instruction: HloInstruction) -> bool:
     )
 
 
-def _body(
-    instruction: HloInstruction, name: str, *, with_constants: bool = True
-) -> tuple[HloComputation, list[HloInstruction]]:
-    """The op in a computation of its own, and the caller's instructions that its parameters stand for."""
+def _body(instruction: HloInstruction, name: str, *, in_place: bool) -> tuple[HloComputation, list[HloInstruction]]:
+    """The op in a computation of its own, and the caller's instructions that its parameters stand for.
+
+    An op that writes `in_place` has a parameter an operand: what it changes isn't what it reads.
+    """
     builder = ComputationBuilder(name)
-    inside: dict[HloInstruction, HloInstruction] = {}
+    known: dict[HloInstruction, HloInstruction] = {}
+    operands: list[HloInstruction] = []
     outside: list[HloInstruction] = []
     for operand in instruction.operands:
-        if operand in inside:
-            continue
         literal = operand.literal
-        if with_constants and literal is not None and not literal.is_tuple and literal.is_splat:
-            inside[operand] = builder.constant(literal, operand.name)
+        if operand in known and not in_place:
+            operands.append(known[operand])
+            continue
+        if literal is not None and not literal.is_tuple and literal.is_splat and not in_place:
+            operands.append(builder.constant(literal, operand.name))
         else:
-            inside[operand] = builder.parameter(len(outside), operand.shape, f"param_{len(outside)}")
+            operands.append(builder.parameter(len(outside), operand.shape, f"param_{len(outside)}"))
             outside.append(operand)
-    operands = tuple(inside[each] for each in instruction.operands)
+        known[operand] = operands[-1]
     root = HloInstruction(
-        *(instruction.name, instruction.opcode, instruction.shape, operands, instruction.attributes),
+        *(instruction.name, instruction.opcode, instruction.shape, tuple(operands), instruction.attributes),
         origin=instruction.origin,
     )
-    builder.append(_renamed_if_taken(root, inside))
+    builder.append(_renamed_if_taken(root, operands))
     return builder.build(), outside
 
 
-def _renamed_if_taken(root: HloInstruction, inside: dict[HloInstruction, HloInstruction]) -> HloInstruction:
-    taken = {each.name for each in inside.values()}
+def _renamed_if_taken(root: HloInstruction, others: Sequence[HloInstruction]) -> HloInstruction:
+    taken = {each.name for each in others}
     name = root.name
     while name in taken:
         name += ".op"

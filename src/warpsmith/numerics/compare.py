@@ -48,6 +48,7 @@ class Tolerance:
 
     @property
     def is_xla(self) -> bool:
+        """Whether XLA's rule holds, by absolute and relative error."""
         return self.abs_error is not None or self.rel_error is not None
 
     def __str__(self) -> str:

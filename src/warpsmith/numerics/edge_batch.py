@@ -51,6 +51,7 @@ class Batch:
 
     @property
     def id(self) -> str:
+        """A short name: the opcode, its types and attributes."""
         types = "-".join(dict.fromkeys(each.name for each in (*self.sources, self.target)))
         extra = self.attributes.replace(", ", "-").replace("=", "_")
         return f"{self.opcode}-{types}{extra}"
@@ -123,6 +124,7 @@ def largest_below(dtype: DType) -> Fraction:
 
 
 def exponent_of(value: Fraction) -> int:
+    """The e of a positive value with 2^e <= value < 2^(e+1)."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()
     return guess if two_to(guess) <= value else guess - 1
 

@@ -25,6 +25,7 @@ ZERO = Fraction(0)
 
 
 def product(a: Complex, b: Complex) -> Complex:
+    """(a + bi)(c + di) of exact parts, where infinities and NaN go by each part's own arithmetic."""
     real = add(multiply(a[0], b[0]), negated(multiply(a[1], b[1])))
     return real, add(multiply(a[0], b[1]), multiply(a[1], b[0]))
 

@@ -69,10 +69,12 @@ def _bias(dtype: DType) -> int:
 
 
 def two_to(exponent: int) -> Fraction:
+    """2 to a power, also a negative one."""
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
 def is_nan(value: Exact) -> bool:
+    """Whether it is NaN."""
     return value is Special.NAN
 
 
@@ -97,6 +99,7 @@ def negated(value: Exact) -> Exact:
 
 
 def magnitude(value: Exact) -> Exact:
+    """The value without its sign."""
     return negated(value) if is_negative(value) else value
 
 
@@ -122,6 +125,7 @@ def largest(dtype: DType) -> Fraction:
 
 
 def least_normal(dtype: DType) -> Fraction:
+    """The least positive number of a float type that isn't subnormal."""
     return two_to(-127) if _kind(dtype) == "scale" else two_to(1 - _bias(dtype))
 
 

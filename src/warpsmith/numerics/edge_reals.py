@@ -53,6 +53,7 @@ def _is_zero(value: Exact) -> bool:
 
 # --------------------------------------------------------------------------------------------------------- arithmetic
 def add(a: Exact, b: Exact) -> Exact:
+    """The exact sum; NaN for infinities of unlike sign."""
     if is_nan(a) or is_nan(b) or (_is_infinite(a) and _is_infinite(b) and a is not b):
         return NAN
     if _is_infinite(a) or _is_infinite(b):
@@ -66,6 +67,7 @@ def _subtract(a: Exact, b: Exact) -> Exact:
 
 
 def multiply(a: Exact, b: Exact) -> Exact:
+    """The exact product; NaN for 0 times infinity."""
     if is_nan(a) or is_nan(b):
         return NAN
     negative = is_negative(a) != is_negative(b)

@@ -42,6 +42,7 @@ STEEP = 20000
 
 
 def decimal(value: Fraction) -> Decimal:
+    """A fraction as a decimal number, to the context's digits."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
@@ -53,6 +54,7 @@ def root(value: Fraction) -> Fraction:
 
 
 def cube_root(value: Fraction) -> Fraction:
+    """The cube root of a non-negative number, to within 2^-400."""
     number = value.numerator * value.denominator**2
     scale = 1 << 400
     target = number * scale**3
@@ -67,6 +69,7 @@ def cube_root(value: Fraction) -> Fraction:
 
 @cache
 def exp(x: Fraction) -> Fraction:
+    """e^x to `DIGITS` digits; `HUGE` or `NOTHING` where it is far past every float type's range."""
     if abs(x) > STEEP:
         return HUGE if x > 0 else NOTHING
     with localcontext(Context(prec=DIGITS)):
@@ -75,6 +78,7 @@ def exp(x: Fraction) -> Fraction:
 
 @cache
 def log(x: Fraction) -> Fraction:
+    """The natural logarithm of a positive number, to `DIGITS` digits."""
     with localcontext(Context(prec=DIGITS)):
         return Fraction(decimal(x).ln())
 
@@ -97,6 +101,7 @@ def _pi_digits(digits: int) -> Fraction:
 
 
 def pi() -> Fraction:
+    """Pi to 500 digits."""
     return _pi_digits(500)
 
 

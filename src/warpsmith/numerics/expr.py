@@ -154,12 +154,15 @@ class Float:
         return Float(self.b, self.b.apply("muladd", self.raw, self._raw(factor), self._raw(addend)))
 
     def sqrt(self) -> Float:
+        """The square root, rounded once."""
         return Float(self.b, self.b.apply("sqrt", self.raw))
 
     def with_sign_of(self, other: Float) -> Float:
+        """This magnitude with another number's sign."""
         return self._op("copysign", self.raw, other.raw)
 
     def bits(self) -> Int:
+        """The 32 bits as an integer."""
         return Int(self.b, self.b.bitcast(Type.I32, self.raw))
 
     def truncated(self) -> Int:
@@ -182,9 +185,11 @@ class Float:
         return self._compare("oge", other)
 
     def equals(self, other: Float | float) -> Bool:
+        """Whether both are equal; false where one is NaN."""
         return self._compare("oeq", other)
 
     def unordered(self, other: Float | float) -> Bool:
+        """Whether either is NaN."""
         return self._compare("uno", other)
 
     def at_most(self, limit: float) -> Float:
@@ -210,6 +215,7 @@ class Int:
         return Int(self.b, self.b.apply(op, self.raw, self._raw(other)))
 
     def constant(self, value: int) -> Int:
+        """A constant of 32 bits."""
         return Int(self.b, self.b.constant(Type.I32, value))
 
     def __add__(self, other: Int | int) -> Int:
@@ -245,6 +251,7 @@ class Int:
         return self._op("shrsi", other)
 
     def logical_shift_right(self, other: Int | int) -> Int:
+        """The bits shifted right, zeros from the left."""
         return self._op("shrui", other)
 
     def as_float(self) -> Float:
@@ -259,6 +266,7 @@ class Int:
         return Bool(self.b, self.b.compare("cmpi", predicate, self.raw, self._raw(other)))
 
     def equals(self, other: Int | int) -> Bool:
+        """Whether both are equal."""
         return self._compare("eq", other)
 
     def __lt__(self, other: Int | int) -> Bool:

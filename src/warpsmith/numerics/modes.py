@@ -236,6 +236,11 @@ OPEN: tuple[Open, ...] = (
         "f32 or wider, rounded once; the order is fixed for a shape and a target",
         "f32 for bf16, the type itself for others; the order depends on the emitter",
     ),
+    Open(
+        "which of several NaNs an argmax or argmin is at, if its computation keeps the first of two",
+        "the first one, or, in kernels that reduce rows side by side, any of them; always the same one",
+        "any of them",
+    ),
     Open("an integer divided by zero", "-1 (all ones); the remainder is the dividend", "the same"),
     Open("MIN / -1", "MIN; the remainder is 0", "the same"),
     Open("a shift by the width or more", "0, or the sign for an arithmetic shift to the right", "the same"),

@@ -106,11 +106,13 @@ class NumpyBackend:
         return sum(number for op, number in self.counts.items() if op != "rare")
 
     def constant(self, type: Type, value: float) -> Array:
+        """A scalar of a type; integers wrap to 32 bits."""
         if type is Type.F32:
             return np.asarray(value, np.float32)
         return np.asarray(int(value) & 0xFFFFFFFF, np.uint32).view(np.int32)
 
     def apply(self, op: str, *operands: Array) -> Array:
+        """An op of `numerics.expr`, by its name; NumPy's arithmetic, rounded to f32 each time."""
         if op == "muladd":
             self.counts.update(("fma",) if self._fuse else ("mulf", "addf"))
             return self._muladd(*operands)
@@ -118,17 +120,21 @@ class NumpyBackend:
         return _APPLY[op](*operands)
 
     def bitcast(self, type: Type, operand: Array) -> Array:
+        """The same bits as another type."""
         return np.asarray(operand).view(_CAST[type])
 
     def compare(self, op: str, predicate: str, a: Array, b: Array) -> Array:
+        """A comparison, by MLIR's name of the predicate."""
         self.counts[op] += 1
         return _COMPARE[predicate](a, b)
 
     def select(self, condition: Array, a: Array, b: Array) -> Array:
+        """`a` where the condition holds, else `b`."""
         self.counts["select"] += 1
         return np.where(condition, a, b)
 
     def rare(self, condition: Array, slow: Callable[[], list[Array]], fast: list[Array]) -> list[Array]:
+        """What `slow` gives where the condition holds, `fast` elsewhere; `slow` isn't run if it holds nowhere."""
         if not np.any(condition):
             return fast
         before = self.counts.copy()

@@ -8,8 +8,8 @@ bytes, its lanes taken apart and put together by shifts and shuffles; vector acc
 length.  A single element is stored into part of a byte.  In an entry marked `warpsmith.whole_bytes` one thread writes
 all elements of a byte, in ascending order, so it keeps what is below its own and clears what is above: no atomic, and
 what follows the last element is zero.  Elsewhere neighbours belong to others: an element's bits are cleared, then set,
-each by an atomic operation.  Shared memory, which nobody else reads, takes a byte an element, unless all that is ever
-stored there is whole bytes.
+each by an atomic operation, and so is the byte read.  Shared memory, which nobody else reads, takes a byte an element,
+unless all that is ever stored there is whole bytes.
 
 On a CPU every buffer takes a byte an element, upper bits zero: what numpy has, so arrays come and go without a copy,
 and no two threads share a byte.  A packed entry keeps the former types of its buffers in `warpsmith.unpacked`, for
@@ -118,7 +118,10 @@ def _global(op: Operation, packed: bool) -> None:
 
 
 class _Packing:
-    """One function's rewrite.  `former` maps a buffer to the type that it had; `loose` are globals that stay loose."""
+    """One function's rewrite.  `former` maps a buffer to the type that it had; `loose` are globals that stay loose.
+
+    `contended` are buffers into which single elements are stored.
+    """
 
     def __init__(self, function: Operation, packed: bool, loose: set[str]) -> None:
         self.function = function
@@ -126,6 +129,7 @@ class _Packing:
         self.loose = loose
         self.owned = "warpsmith.whole_bytes" in function.attributes
         self.former: dict[Value, MemRefType] = {}
+        self.contended = {op.operands[1] for op in function.walk() if op.name == "memref.store"}
 
     def run(self) -> None:
         function = self.function
@@ -160,7 +164,10 @@ class _Packing:
         base, index = op.operands
         b = Builder.before(op)
         byte, shift = self._place(b, index, bits)
-        value = b.op1("memref.load", (base, byte), I8, op.attributes, op.result.name)
+        if shift is not None and base in self.contended and not self.owned:
+            value = memory.atomic_rmw(b, "ori", arith.constant(b, 0, I8), base, byte)
+        else:
+            value = b.op1("memref.load", (base, byte), I8, op.attributes, op.result.name)
         if shift is not None:
             value = arith.binary(b, "shrui", value, shift)
         op.replace_by((self._element(b, value, op.result.type),))

@@ -58,10 +58,12 @@ class Traffic:
 
     @property
     def sectors_per_access(self) -> float:
+        """32-byte sectors that a warp's access touches, on average."""
         return self.sectors / max(1, self.warps)
 
     @property
     def conflicts(self) -> int:
+        """Turns of the banks of shared memory beyond the least that the accesses need."""
         return self.wavefronts - self.ideal_wavefronts
 
 
@@ -128,6 +130,7 @@ class KernelExplanation:
 
     @property
     def bytes_least(self) -> int:
+        """Bytes that the kernel must at least move: each input and output once."""
         return self.bytes_read + self.bytes_written
 
     def to_json(self) -> dict[str, Any]:

@@ -72,8 +72,9 @@ def _most_instructions(body: HloComputation, measured: Measured) -> Cost | None:
     if not known:
         return None
     line = max(known, key=lambda each: known[each])
-    share = known[line] / sum(measured.instructions.values())
-    return _cost(f"{share:.0%} of the kernel's instructions compute its {by_line[line].opcode}", by_line[line])
+    share, opcode = known[line] / sum(measured.instructions.values()), by_line[line].opcode
+    does = "read a parameter" if opcode == "parameter" else f"compute its {opcode}"
+    return _cost(f"{share:.0%} of the kernel's instructions {does}", by_line[line])
 
 
 def _cost(what: str, instruction: HloInstruction) -> Cost:
@@ -127,7 +128,7 @@ def _reloads(facts: KernelExplanation, target: Device) -> Iterator[str]:
 def _few_blocks(facts: KernelExplanation, target: Device) -> Iterator[str]:
     blocks = facts.grid[0] * facts.grid[1] * facts.grid[2]
     if blocks < target.core_count:
-        yield f"only {blocks} of {target.core_count} multiprocessors get a block"
+        yield f"only {blocks} of {target.core_count} multiprocessors get{'s' if blocks == 1 else ''} a block"
 
 
 def _low_occupancy(facts: KernelExplanation, target: Device) -> Iterator[str]:

@@ -20,8 +20,8 @@ from warpsmith.compiler.lowering import LoweredKernel, architecture
 from warpsmith.devices import Device
 from warpsmith.emitters import EmittedKernel
 from warpsmith.emitters.index_width import index_operands
-from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.errors import SimulationError, ToolFailed, ToolMissing
+from warpsmith.fusion.scatters import Scatter
 from warpsmith.hlo.indexing import fusion_indexing
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import Shape
@@ -64,6 +64,7 @@ class Measured:
         return 1.0 if self.counters is None else self.counters.blocks / max(1, self.counters.blocks_run)
 
     def scaled(self, count: int) -> int:
+        """A count of the simulated blocks, for the whole grid."""
         return round(count * self.scale)
 
 

@@ -74,7 +74,8 @@ def _lines(kernel: KernelExplanation) -> Iterator[Line]:
 def _launch(kernel: KernelExplanation) -> str:
     if not kernel.is_gpu:
         vectors = f"vectors of {kernel.lanes} elements" if kernel.lanes > 1 else "no vectors"
-        text = f"{kernel.grid[0]} work groups of up to {kernel.chunk} elements or rows, {vectors}"
+        chunk = f"{kernel.chunk} elements or rows" if kernel.chunk > 1 else "1 element or row"
+        text = f"{_counted(kernel.grid[0], 'work group')} of up to {chunk}, {vectors}"
         if kernel.tables:
             text += f", looked up in tables ({', '.join(_bytes(n) for n in kernel.tables)})"
         else:
@@ -82,7 +83,8 @@ def _launch(kernel: KernelExplanation) -> str:
         return text + (", written past the caches" if kernel.streams else "")
     each = f"{kernel.unroll} neighbouring elements" if kernel.unroll > 1 else "1 element"
     shared = f"{kernel.shared_bytes} bytes of shared memory a block" if kernel.shared_bytes else "no shared memory"
-    launch = f"{_dims(kernel.grid)} blocks of {_dims(kernel.block)} threads"
+    blocks = "1 block" if max(kernel.grid) == 1 else f"{_dims(kernel.grid)} blocks"
+    launch = f"{blocks} of {_dims(kernel.block)} threads"
     return f"{launch}, a thread takes {each} at a time, {shared}"
 
 
@@ -177,6 +179,10 @@ def _times(kernel: KernelExplanation) -> Iterator[Line]:
 def _dims(dims: tuple[int, int, int]) -> str:
     last = max((i for i, d in enumerate(dims) if d != 1), default=0)
     return " x ".join(map(str, dims[: last + 1]))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
 
 
 def _bytes(count: int) -> str:

@@ -37,6 +37,7 @@ class Work:
 
     @property
     def operations(self) -> int:
+        """Floating point operations of all types."""
         return self.narrow + self.wide
 
 

@@ -43,12 +43,14 @@ class Panel:
 
     @property
     def width(self) -> float:
+        """In pixels: of the table, the title and notes, or the legend, whichever is widest."""
         words = max(len(self.title) * _CHARACTER * 1.15, max(map(len, self._notes), default=0) * _CHARACTER)
         legend = self._legend_columns * self._legend_width if self.legend else 0
         return max(_ROW_LABEL + len(self.columns) * CELL_WIDTH, words, legend)
 
     @property
     def height(self) -> float:
+        """In pixels, title, notes and legend included."""
         return 22 + 15 * len(self._notes) + 18 + len(self.rows) * CELL_HEIGHT + 10 + self._legend_rows * _LEGEND_ROW
 
     @property

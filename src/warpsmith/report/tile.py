@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warpsmith.compiler.tile_programs import explain_tile
+from warpsmith.compiler.tile_programs import dispatched_tile, explain_tile
 from warpsmith.tile.program import Kernel
 
 __all__ = ["tile_explanation", "tile_explanation_data"]
@@ -24,12 +24,16 @@ def tile_explanation(kernel: Kernel, target: str) -> str:
 
 
 def tile_explanation_data(kernel: Kernel, target: str) -> dict[str, Any]:
-    """The same as data: kernel, target, grid, block, and one object a primitive."""
+    """The same as data: kernel, target, its launch (shared memory in bytes, and those of them that a launch gives), and
+    one object a primitive."""
+    made = dispatched_tile(kernel, target)
     return {
         "kernel": kernel.name,
         "target": target,
         "grid": list(kernel.launch.grid),
         "block": list(kernel.launch.block),
+        "shared_bytes": made.shared_bytes,
+        "dynamic_shared_bytes": made.dynamic_shared_bytes,
         "primitives": [
             {
                 "call": choice.call,
@@ -39,6 +43,6 @@ def tile_explanation_data(kernel: Kernel, target: str) -> dict[str, Any]:
                 "partition": choice.partition,
                 "refused": [{"variant": name, "reason": reason} for name, reason in choice.rejected],
             }
-            for choice in explain_tile(kernel, target)
+            for choice in made.choices
         ],
     }

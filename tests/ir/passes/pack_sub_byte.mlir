@@ -42,6 +42,24 @@ func.func @shared_byte(%out: memref<8xi4>, %x: i4, %i: index) attributes {xla.en
 
 // -----
 
+// While others write the other half, the byte is read by an atomic operation, too; what nobody writes is just loaded.
+// CHECK-LABEL: func.func @read_and_written
+// CHECK: memref.load %in
+// CHECK-NOT: memref.load %out
+// CHECK: memref.atomic_rmw ori {{.*}}, %out[{{.*}}] : (i8, memref<4xi8>) -> i8
+// CHECK: memref.atomic_rmw andi
+// CHECK: memref.atomic_rmw ori
+func.func @read_and_written(%in: memref<8xi4>, %out: memref<8xi4>, %i: index)
+    attributes {xla.entry, warpsmith.target = "sm_90"} {
+  %x = memref.load %in[%i] : memref<8xi4>
+  %y = memref.load %out[%i] : memref<8xi4>
+  %z = arith.addi %x, %y : i4
+  memref.store %z, %out[%i] : memref<8xi4>
+  return
+}
+
+// -----
+
 // Vectors of whole bytes: one access, lanes by shifts and shuffles. f4 goes as i4.
 // CHECK-LABEL: func.func @vectors
 // CHECK: vector.load {{.*}} {alignment = 2 : i64} : memref<8xi8>, vector<2xi8>

@@ -85,6 +85,7 @@ class ReductionParts:
 
     # -- partial results, flat: scalar after scalar, hero after hero
     def starts(self) -> list[Value]:
+        """The neutral values that the sums start from, one for each value of each reduction."""
         return [value for combiner in self.combiners for value in combiner.start(self.e)]
 
     def combined(self, current: Sequence[Value], other: Callable[[Combiner], Sequence[Value]]) -> list[Value]:
@@ -146,10 +147,12 @@ class ReductionParts:
         return [found[i] for i in range(len(found))]
 
     def open_loop(self, dims: Sequence[Value], map: IndexingMap, inits: Sequence[Value]) -> Operation:
+        """A loop over a map's symbols that carries `inits`; its body is still empty."""
         names = [f"dim{i}" for i in range(map.num_results)]
         return gpu.loop(self.e.b, dims, map, inits, result_names=names)
 
     def broadcast(self, values: Sequence[Value], lanes: int) -> list[Value]:
+        """Each scalar in all of `lanes` lanes of a vector."""
         return [vector.broadcast(self.e.b, value, lanes) for value in values]
 
 

@@ -23,7 +23,7 @@ from warpsmith.emitters.results import make_kernel
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, const, dim, mul, symbol
 from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import arith, gpu, scf, vector
+from warpsmith.ir.dialects import arith, gpu, vector
 from warpsmith.ir.types import bit_width
 
 __all__ = ["RowPlan", "emit_row", "registers_of", "row_plan", "widest_bits"]
@@ -173,12 +173,8 @@ class _Row:
             if limit is None:
                 gpu.yield_(e.b, self._step(lane, indices, now, sides))
             else:
-                branch = e.if_(arith.cmpi(e.b, "slt", lane, e.index(limit)), [each.type for each in now])
-                with e.inside(branch.regions[0].blocks[0]):
-                    scf.yield_(e.b, self._step(lane, indices, now, sides))
-                with e.inside(branch.regions[1].blocks[0]):
-                    scf.yield_(e.b, now)
-                gpu.yield_(e.b, branch.results)
+                inside = arith.cmpi(e.b, "slt", lane, e.index(limit))
+                gpu.yield_(e.b, e.only_if(inside, now, lambda: self._step(lane, indices, now, sides)))
         return list(loop.results)
 
     def _step(self, lane: Value, indices: Indices, now: Sequence[Value], sides: int) -> list[Value]:

@@ -38,10 +38,12 @@ class Rows:
 
     @property
     def each(self) -> int:
+        """How many rows a workgroup takes."""
         return max(1, -(-self.count // (self.workgroups // self.pieces)))
 
     @property
     def piece(self) -> int:
+        """How many elements of a row a workgroup takes: whole cache lines, where rows are cut into pieces."""
         if self.pieces == 1:
             return max(1, self.length)
         return -(-self.length // (self.pieces * LINE)) * LINE

@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warpsmith.emitters.cpu.shares import ONE_PIECE
-from warpsmith.emitters.elemental import ElementalEmitter, Values
+from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions, insert_element
+from warpsmith.emitters.entry import KernelFunctions
 from warpsmith.emitters.kernel import EmittedKernel
 from warpsmith.emitters.launch import Launch
 from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
 from warpsmith.emitters.scatter_body import ScatterBody
-from warpsmith.emitters.scatter_parts import Scatter
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
-from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, bitcast_map, const, dim, mul, symbol
+from warpsmith.fusion.scatters import Scatter
+from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, const, dim, mul, symbol
 from warpsmith.ir import types
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import arith, cpu, gpu, memory, scf, vector
@@ -153,15 +153,19 @@ class _Part:
             args = loop.body.args[map.num_symbols :]
             index: Indices = tuple(args[: shape.rank])
             values = [e.evaluate(each, index) for each in self.scatter.operands]
-            gpu.yield_(e.b, self._put(values, args[shape.rank :], index))
+            gpu.yield_(e.b, self.body.write(args[shape.rank :], index, values))
         return list(loop.results)
 
     # -- the updates
     def update(self, tensors: Sequence[Value]) -> list[Value]:
         """All slices in order."""
+        if self.scatter.slice_elements == 0:
+            return list(tensors)
         if self.groups > 1:
             return self._listed(tensors)
-        return self._over(self._positions(), [], tensors, lambda at, now: self._slice_if(self._position(at), now))
+        return self._over(
+            self._positions(), [], tensors, lambda at, now: self._slice_if(self.body.position(at[0]), now)
+        )
 
     def _over(
         self,
@@ -182,11 +186,6 @@ class _Part:
         """()[slice] -> its number."""
         count = self.scatter.slices
         return IndexingMap.make([], [symbol(0)], range_vars=[Variable("slice", Interval.of_size(count))])
-
-    def _position(self, at: Indices) -> Indices:
-        """A slice's number as an index over the updates' scatter dims."""
-        sizes = [self.scatter.update_dims[d] for d in self.scatter.scatter_dims]
-        return self.e.apply(bitcast_map((self.scatter.slices,), None, sizes, None), at)
 
     def _mine(self, numbers: Sequence[Value]) -> Value:
         """Whether a slice fits, and some of it is in this part."""
@@ -214,7 +213,7 @@ class _Part:
             with e.inside(loop.body):
                 k, *carried = loop.body.args
                 number = arith.cast(e.b, "index_castui", memory.extract(e.b, slots, [k]), INDEX)
-                position = self._position((arith.binary(e.b, "addi", first, number),))
+                position = self.body.position(arith.binary(e.b, "addi", first, number))
                 scf.yield_(e.b, self._slice(position, self.body.numbers(position), carried))
             return [marked, slots, *loop.results]
 
@@ -241,7 +240,7 @@ class _Part:
         ).simplify()
 
         def mark(at: Indices, now: Sequence[Value]) -> list[Value]:
-            mine = self._mine(self.body.numbers(self._position(at[1:])))
+            mine = self._mine(self.body.numbers(self.body.position(at[1])))
             return [memory.insert(e.b, arith.cast(e.b, "extui", mine, I8), now[0], at[:1])]
 
         return self._over(map, block, [flags], mark)[0]
@@ -271,14 +270,8 @@ class _Part:
 
     def _slice_if(self, position: Indices, tensors: Sequence[Value]) -> list[Value]:
         """A slice's updates, if it fits."""
-        e = self.e
         numbers = self.body.numbers(position)
-        branch = e.if_(self.body.fits(numbers), [each.type for each in tensors])
-        with e.inside(branch.regions[0].blocks[0]):
-            scf.yield_(e.b, self._slice(position, numbers, tensors))
-        with e.inside(branch.regions[1].blocks[0]):
-            scf.yield_(e.b, tensors)
-        return list(branch.results)
+        return self.e.only_if(self.body.fits(numbers), tensors, lambda: self._slice(position, numbers, tensors))
 
     def _slice(self, position: Indices, numbers: Sequence[Value], tensors: Sequence[Value]) -> list[Value]:
         """A slice's updates; of one that reaches into other parts, what is in this one."""
@@ -311,36 +304,14 @@ class _Part:
         inside = arith.binary(
             *(e.b, "andi"), arith.cmpi(e.b, "sge", place, self.low), arith.cmpi(e.b, "slt", place, self.high)
         )
-        branch = e.if_(inside, [each.type for each in tensors])
-        with e.inside(branch.regions[0].blocks[0]):
-            scf.yield_(e.b, self._element(position, numbers, window, tensors))
-        with e.inside(branch.regions[1].blocks[0]):
-            scf.yield_(e.b, tensors)
-        return list(branch.results)
+        return e.only_if(inside, tensors, lambda: self._element(position, numbers, window, tensors))
 
     def _element(
         self, position: Indices, numbers: Sequence[Value], window: Indices, tensors: Sequence[Value]
     ) -> list[Value]:
         """One element of the updates combined with what is there."""
-        scatter = self.scatter
         place = self.body.place(numbers, position, window)
-        index: list[Value | None] = [None] * len(scatter.update_dims)
-        for d, value in zip(scatter.scatter_dims, position, strict=True):
-            index[d] = value
-        for d, value in zip(scatter.window_dims, window, strict=True):
-            index[d] = value
-        updates = self.body.updates(tuple(each for each in index if each is not None))
-        if scatter.overwrites:
-            return self._put(updates, tensors, place)
-        current = [self._get(t, place, len(parts)) for t, parts in zip(tensors, updates, strict=True)]
-        return self._put(self.body.combined(current, updates), tensors, place)
-
-    def _get(self, tensor: Value, place: Indices, parts: int) -> Values:
-        e = self.e
-        if parts == 1:
-            return (memory.extract(e.b, tensor, place),)
-        return tuple(memory.extract(e.b, tensor, (*place, e.index(part))) for part in range(parts))
-
-    def _put(self, values: Sequence[Values], tensors: Sequence[Value], place: Indices) -> list[Value]:
-        e = self.e
-        return [insert_element(e.b, e, parts, t, place) for parts, t in zip(values, tensors, strict=True)]
+        updates = self.body.updates(self.body.update_index(position, window))
+        if not self.scatter.overwrites:
+            updates = self.body.combined(self.body.read(tensors, place), updates)
+        return self.body.write(tensors, place, updates)

@@ -27,6 +27,7 @@ class Shares:
 
     @property
     def items(self) -> int:
+        """How many items there are in all."""
         count = 1
         for size in self.sizes:
             count *= size
@@ -38,6 +39,7 @@ class Shares:
         return self.map_of(number, [Variable("item", Interval.of_size(self.each))])
 
     def map_of(self, number: Expr, symbols: Sequence[Variable]) -> IndexingMap:
+        """The map from (workgroup; symbols) to the indices of item `number`, an expression of them."""
         return IndexingMap.make(
             [Variable("workgroup_id", Interval.of_size(self.workgroups))],
             delinearize(number, self.sizes),

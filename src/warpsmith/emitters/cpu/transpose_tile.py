@@ -60,10 +60,12 @@ class Tile:
 
     @property
     def together(self) -> int:
+        """How many rows are turned at a time: as many as the lanes that shuffles move cheaply hold."""
         return LANE_BYTES // (self.group * self.scalar_bytes)
 
     @property
     def across(self) -> int:
+        """How many columns a register holds."""
         return REGISTER_BYTES // (self.group * self.scalar_bytes)
 
     @property

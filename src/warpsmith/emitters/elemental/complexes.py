@@ -36,6 +36,7 @@ _LN2 = 0.6931471805599453
 
 
 def pair(values: Values) -> Pair:
+    """The real and the imaginary part of a complex element."""
     return values[0], values[1]
 
 
@@ -48,6 +49,7 @@ def _componentwise(name: str) -> Scalar:
 
 
 def complex_product(s: Scalars, x: Pair, y: Pair) -> Pair:
+    """(a + bi)(c + di) by four products, as XLA computes it."""
     (a, b), (c, d) = x, y
     real = s.arith("subf", s.arith("mulf", a, c), s.arith("mulf", b, d))
     return real, s.arith("addf", s.arith("mulf", a, d), s.arith("mulf", b, c))

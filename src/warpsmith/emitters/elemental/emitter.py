@@ -93,6 +93,7 @@ class ElementalEmitter:
         return self.constant_attribute(splat_or_scalar(value, type), type)
 
     def constant_attribute(self, attribute: Attribute, type: Type) -> Value:
+        """A constant of an attribute's value, made once a function, in its entry block."""
         found = self._constants.get(attribute)
         if found is not None:
             return found
@@ -132,10 +133,21 @@ class ElementalEmitter:
         """An scf.if with an empty then and else block."""
         return scf.if_(self.b, condition, types, with_else=True)
 
+    def only_if(self, condition: Value, values: Sequence[Value], then: Callable[[], Sequence[Value]]) -> list[Value]:
+        """What `then` makes of the values where the condition holds; elsewhere the values."""
+        branch = self.if_(condition, [each.type for each in values])
+        with self.inside(branch.regions[0].blocks[0]):
+            scf.yield_(self.b, then())
+        with self.inside(branch.regions[1].blocks[0]):
+            scf.yield_(self.b, values)
+        return list(branch.results)
+
     def remember(self, key: object, values: Values) -> None:
+        """Keep values for `recall` in this scope and those inside it."""
         self._scopes[-1][key] = values
 
     def recall(self, key: object) -> Values | None:
+        """What `remember` was given under a key, in this scope or one around it; None if nothing."""
         for scope in reversed(self._scopes):
             found = scope.get(key)
             if found is not None:

@@ -54,6 +54,7 @@ class Real:
         return Real(self.s, self.s.math(function, self.value, *map(self._value, others)))
 
     def with_sign_of(self, other: Real) -> Real:
+        """This magnitude with another number's sign."""
         return self.apply("copysign", other)
 
     def _compare(self, predicate: str, other: Real | float) -> Truth:
@@ -69,9 +70,11 @@ class Real:
         return self._compare("oge", other)
 
     def equals(self, other: Real | float) -> Truth:
+        """Whether both are equal; false where one is NaN."""
         return self._compare("oeq", other)
 
     def is_nan(self) -> Truth:
+        """Whether it is NaN."""
         return self._compare("uno", self)
 
     def is_negative(self) -> Truth:

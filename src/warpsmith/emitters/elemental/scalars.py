@@ -51,35 +51,45 @@ class Scalars:
 
     @property
     def bits(self) -> int:
+        """The width of the type."""
         return bit_width(self.type)
 
     def constant(self, value: float | int, type: Type | None = None) -> Value:
+        """A constant of this type, or of another one."""
         return self.emitter.constant(value, self.type if type is None else type)
 
     def arith(self, name: str, x: Value, y: Value) -> Value:
+        """`arith.name` of two values."""
         return arith.binary(self.emitter.b, name, x, y)
 
     def math(self, name: str, *operands: Value) -> Value:
+        """`math.name` of one or two values."""
         if len(operands) == 1:
             return math_ops.unary(self.emitter.b, name, operands[0])
         return math_ops.binary(self.emitter.b, name, operands[0], operands[1])
 
     def negf(self, x: Value) -> Value:
+        """The negated value; of NaN, with the sign changed."""
         return self.emitter.b.op1("arith.negf", (x,), x.type)
 
     def cmpi(self, predicate: str, x: Value, y: Value) -> Value:
+        """An integer comparison, by MLIR's name of the predicate (`slt`, `ult`...)."""
         return arith.cmpi(self.emitter.b, predicate, x, y)
 
     def cmpf(self, predicate: str, x: Value, y: Value) -> Value:
+        """A comparison of floats, by MLIR's name of the predicate (`olt`, `uno`...)."""
         return arith.cmpf(self.emitter.b, predicate, x, y)
 
     def select(self, condition: Value, x: Value, y: Value) -> Value:
+        """`x` where the condition holds, else `y`."""
         return arith.select(self.emitter.b, condition, x, y)
 
     def cast(self, name: str, x: Value, type: Type) -> Value:
+        """`arith.name` of a value, to another type."""
         return arith.cast(self.emitter.b, name, x, type)
 
     def bitcast(self, x: Value, type: Type) -> Value:
+        """The value's bits as another type of the same width."""
         return x if x.type is type else self.cast("bitcast", x, type)
 
     def resize_float(self, x: Value, type: FloatType) -> Value:
@@ -135,6 +145,7 @@ class Row:
         }
 
     def of(self, kind: Kind) -> Scalar | None:
+        """What computes the op on elements of this kind; None if nothing does."""
         return self._by_kind.get(kind)
 
 

@@ -206,6 +206,7 @@ def _starts(e: ElementalEmitter, operands: Sequence[HloInstruction], limits: Seq
 
 
 def dynamic_slice(e: ElementalEmitter, instruction: HloInstruction, indices: Indices) -> Emission:
+    """An element of a dynamic slice: start indices are clamped so that the slice lies inside its operand."""
     source = instruction.operands[0]
     sizes = zip(source.array_shape.dims, instruction.array_shape.dims, strict=True)
     starts = yield from _starts(e, instruction.operands[1:], [whole - part for whole, part in sizes])

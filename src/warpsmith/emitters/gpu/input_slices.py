@@ -191,11 +191,4 @@ def _write_where(
         place = e.apply(input_to_output_indexing(root, 0)[0], indices)
         return write_outputs(e, outputs, tensors, {root: value}, {root: place})
 
-    if condition is None:
-        return write()
-    branch = e.if_(condition, [each.type for each in tensors])
-    with e.inside(branch.regions[0].blocks[0]):
-        scf.yield_(e.b, write())
-    with e.inside(branch.regions[1].blocks[0]):
-        scf.yield_(e.b, tensors)
-    return list(branch.results)
+    return write() if condition is None else e.only_if(condition, tensors, write)

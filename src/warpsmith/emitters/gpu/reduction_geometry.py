@@ -63,6 +63,7 @@ class Geometry:
 
     @property
     def block_size(self) -> int:
+        """Threads a block."""
         return math.prod(self.threads)
 
     @property

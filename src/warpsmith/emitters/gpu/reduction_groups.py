@@ -31,7 +31,7 @@ def reduction_groups(analysis: FusionAnalysis) -> list[ReductionGroup]:
     heroes = {
         root: hero
         for root, hero in zip(roots, analysis.heroes, strict=True)
-        if isinstance(real_reduction(root, hero, warp), ReductionDimensions)
+        if isinstance(real_reduction(hero, warp), ReductionDimensions)
     }
     sets = _Sets(len(roots))
     sides = [i for i, root in enumerate(roots) if root not in heroes]

@@ -30,10 +30,11 @@ from warpsmith.emitters.loop_common import entry_emitter
 from warpsmith.emitters.results import make_kernel
 from warpsmith.emitters.scatter_body import IndexSpread, ScatterBody, update_map
 from warpsmith.emitters.scatter_order import OrderedScatter
-from warpsmith.emitters.scatter_parts import Scatter, refusal
 from warpsmith.fusion.analysis import FusionAnalysis
+from warpsmith.fusion.combiners import combiner_opcode
 from warpsmith.fusion.partitioner import partition
 from warpsmith.fusion.reasons import Reason, reason
+from warpsmith.fusion.scatters import Scatter
 
 __all__ = ["NAME", "emit", "launch", "matches"]
 
@@ -44,7 +45,26 @@ def matches(analysis: FusionAnalysis) -> Reason | None:
     """None where updates can go into the operand's buffer, each in one step."""
     if analysis.roots[0].opcode != "scatter":
         return reason("the root is no scatter")
-    return refusal(analysis)
+    return _refusal(analysis)
+
+
+def _refusal(analysis: FusionAnalysis) -> Reason | None:
+    """Why updates can't go into the operand's buffer, each in one step; None when they can."""
+    scatter = Scatter(analysis.roots[0])
+    name = scatter.instruction.name
+    if any(each.opcode != "parameter" for each in scatter.operands):
+        return reason(f"an operand of '{name}' is computed inside the fusion, and updates go into its buffer")
+    users = [user for each in scatter.operands for user in analysis.body.users(each)]
+    is_read = any(each in scatter.operands for each in (scatter.indices, *scatter.updates))
+    if is_read or len(set(scatter.operands)) < scatter.count or len(users) > scatter.count:
+        return reason(f"an operand of '{name}' is read elsewhere in the fusion, while it is updated")
+    if not scatter.needs_step:
+        return None
+    if scatter.count > 1:
+        return reason(f"'{name}' combines several operands at once, and its indices may repeat: one step can't do that")
+    if scatter.operands[0].array_shape.dtype.is_complex and combiner_opcode(scatter.computation) != "add":
+        return reason(f"'{name}' combines complex numbers by more than an addition, and its indices may repeat")
+    return None
 
 
 def launch(analysis: FusionAnalysis) -> Launch:

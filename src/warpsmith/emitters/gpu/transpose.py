@@ -66,6 +66,7 @@ class Tile:
 
     @property
     def moves_minor(self) -> bool:
+        """Whether the transpose moves the fastest dimension."""
         return self.description.permutation[-1] != len(self.sizes) - 1
 
     @property

@@ -35,6 +35,7 @@ class Site:
         operands: Sequence[HloInstruction],
         attributes: Mapping[str, object] | None = None,
     ) -> HloInstruction:
+        """An instruction in front of the one that is replaced, named after it."""
         return self.builder.add(opcode, shape, operands, attributes, name=f"{self.old.name}.{opcode}")
 
     def reshape(self, value: HloInstruction, dims: Sequence[int]) -> HloInstruction:
