@@ -12,6 +12,7 @@ from warpsmith.errors import InternalError, LoweringError, RuntimeFailure
 from warpsmith.runtime import bandwidth
 from warpsmith.runtime.buffers import default_pool, pointer
 from warpsmith.runtime.cache import Cache
+from warpsmith.runtime.copy_kernel import copy_ir
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, load_kernels
 from warpsmith.targets import llvm_isolate
 
@@ -193,12 +194,16 @@ def test_bad_text_is_not_cached(cache: Cache) -> None:
 
 
 def test_the_copy_kernel_copies() -> None:
+    """Between whole lines, and from a source that begins anywhere (`copies`)."""
     source, target = (default_pool().empty((1 << 20,), np.dtype(np.uint8)) for _ in range(2))
     source[:] = np.random.default_rng(0).integers(0, 256, source.size)
     target[:] = 0
-    (code,) = load_kernels([bandwidth.copy_ir(1 << 16)])
+    (code,) = load_kernels([copy_ir(1 << 16)])
     CpuKernel(code, "copy", 16, [ArgSpec(64), ArgSpec(64)]).launch([pointer(source), pointer(target)])
     np.testing.assert_array_equal(source, target)
+    (code,) = load_kernels([copy_ir(1 << 16, source_alignment=1)])
+    CpuKernel(code, "copy", 15, [ArgSpec(1), ArgSpec(64)]).launch([pointer(source) + 3, pointer(target)])
+    np.testing.assert_array_equal(source[3 : 3 + 15 * (1 << 16)], target[: 15 * (1 << 16)])
 
 
 def test_the_measured_bandwidth_is_that_of_a_computer() -> None:

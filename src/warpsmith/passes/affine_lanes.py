@@ -51,6 +51,7 @@ class Lanes:
         return self.strides.get(value, 0)
 
     def is_uniform(self, value: Value) -> bool:
+        """Whether all lanes have the same value."""
         return self.strides.get(value, 0) == 0
 
     def _block(self, block: Block) -> None:
@@ -109,14 +110,17 @@ class Lanes:
 
     # -- linear arithmetic
     def sum(self, op: Operation) -> int | None:
+        """The stride of a sum; VARYING if it has none."""
         a, b = self[op.operands[0]], self[op.operands[1]]
         return VARYING if a is None or b is None else a + b
 
     def difference(self, op: Operation) -> int | None:
+        """The stride of a difference; VARYING if it has none."""
         a, b = self[op.operands[0]], self[op.operands[1]]
         return VARYING if a is None or b is None else a - b
 
     def product(self, op: Operation) -> int | None:
+        """The stride of a product; VARYING unless one factor is a constant."""
         a, b = self[op.operands[0]], self[op.operands[1]]
         if a == 0 and b == 0:
             return 0

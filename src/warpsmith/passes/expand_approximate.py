@@ -16,7 +16,8 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Region, Value
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import F32, llvm_function
+from warpsmith.ir.llvm_types import llvm_function
+from warpsmith.ir.types import F32
 
 NAME = "expand-approximate"
 CONTRACT = "f32 division, sqrt and rsqrt, and exp and log of 16-bit floats, within 2 ulp of f32; all else bit-exact"

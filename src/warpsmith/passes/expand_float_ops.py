@@ -170,10 +170,12 @@ class _Expansion:
 
     def truncate(self, op: Operation) -> None:
         source, target = element_type(op.operands[0].type), element_type(op.result.type)
-        if target not in _NARROW:
-            return
         b = Builder.before(op)
         value = op.operands[0]
+        if target not in _NARROW:
+            if source in _NARROW:  # to 8 bits, in `expand-small-floats`: rounded once, from an exact f32
+                op.set_operand(0, self.widen(b, value))
+            return
         if source is F64:
             value = self.odd_f32(b, value)
         self.finish(op, b, self.rounded(b, value, target, may_be_nan_payload=True))

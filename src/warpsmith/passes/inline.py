@@ -75,6 +75,7 @@ class Inliner:
         self.cpu = _is_cpu(module)
 
     def run(self) -> None:
+        """Inline into every function, callees first."""
         for name in self._callees_first():
             function = self.functions.get(name)
             if function is not None and function.regions[0].blocks:

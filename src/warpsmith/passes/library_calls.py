@@ -14,7 +14,8 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Region, Value
 from warpsmith.ir.dialects import func, vector
-from warpsmith.ir.types import F64, VectorType, element_type, llvm_function
+from warpsmith.ir.llvm_types import llvm_function
+from warpsmith.ir.types import F64, VectorType, element_type
 
 NAME = "library-calls"
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"

@@ -72,6 +72,9 @@ TABLE: dict[str, str] = {
         "unroll-marked-loops",
         "allocate-on-stack",
         "prefetch-rows",
+        "clamp-indices",
+        "threads-to-loops",
+        "guard-divisions",
     )
 }
 

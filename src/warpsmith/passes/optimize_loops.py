@@ -93,7 +93,7 @@ def unroll(loop: Operation, factor: int, constants: Rewriter) -> None:
     """Repeat the body of a loop from 0 in steps of 1 `factor` times; `factor` divides the trip count."""
     trips = _trips(loop)
     if trips == factor:
-        _unroll_fully(loop, factor, constants)
+        unroll_fully(loop, range(factor), constants)
         return
     assert trips is not None
     body, terminator = loop.body, loop.body.terminator
@@ -114,12 +114,13 @@ def unroll(loop: Operation, factor: int, constants: Rewriter) -> None:
     loop.set_operand(2, constants.constant(loop, integer_attr(factor, INDEX), INDEX))
 
 
-def _unroll_fully(loop: Operation, trips: int, constants: Rewriter) -> None:
+def unroll_fully(loop: Operation, turns: range, constants: Rewriter) -> None:
+    """Write a loop out; `turns` are what its variable takes."""
     body, terminator = loop.body, loop.body.terminator
     b = Builder.before(loop)
     carried = loop.operands[3:]
     originals = [op for op in body if op is not terminator]
-    for k in range(trips):
+    for k in turns:
         index = constants.constant(loop, integer_attr(k, INDEX), INDEX)
         mapping: dict[Value, Value] = {body.args[0]: index}
         mapping.update(zip(body.args[1:], carried, strict=True))

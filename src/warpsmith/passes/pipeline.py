@@ -14,6 +14,7 @@ __all__ = [
     "LOOPS",
     "OPTIMIZE",
     "TILE_BUFFERS",
+    "TILE_CPU_LOWERING",
     "TILE_LOWERING",
 ]
 
@@ -122,6 +123,24 @@ TILE_LOWERING: tuple[str, ...] = (
     "expand-remainder",
     "expand-math",
     "canonicalize",
+    "cse",
+    *_LLVM,
+)
+
+# The same for a CPU, where LLVM's own passes make vectors of the loops over threads.
+TILE_CPU_LOWERING: tuple[str, ...] = (
+    *TILE_BUFFERS,
+    "clamp-indices",
+    "threads-to-loops",
+    "guard-divisions",
+    "allocate-on-stack",
+    "canonicalize",
+    "lower-workgroups",
+    "expand-float-ops",
+    "expand-small-floats",
+    "expand-math",
+    "canonicalize",
+    "licm",
     "cse",
     *_LLVM,
 )

@@ -51,23 +51,28 @@ class ExprEmitter:
         self.depths: dict[Value, int] = {}
 
     def emit(self, expr: Expr) -> Value:
+        """The value of an expression; equal ones are computed once."""
         found = self.values.get(expr)
         if found is None:
             found = self.values[expr] = _EMITTERS[type(expr)](self, expr)
         return found
 
     def range_of(self, expr: Expr) -> Interval:
+        """The values that an expression may have."""
         return self.evaluator.range_of(expr)
 
     def binary(self, name: str, lhs: Value, rhs: Value) -> Value:
+        """`arith.name` of two values."""
         return arith.binary(self.b, name, lhs, rhs)
 
     # -- leaves
     def const(self, expr: Expr) -> Value:
+        """A constant."""
         assert isinstance(expr, Const)
         return arith.index(self.b, expr.value)
 
     def var(self, expr: Expr) -> Value:
+        """The operand that a dim or symbol stands for."""
         assert isinstance(expr, Var)
         return self.operands[expr.id + (self.dims if expr.is_symbol else 0)]
 
@@ -89,6 +94,7 @@ class ExprEmitter:
         return max((self.depth(self.operands[i]) for i in ids), default=1 << 30)
 
     def add(self, expr: Expr) -> Value:
+        """A sum, what changes in the innermost loop last, so that the rest can move out."""
         assert isinstance(expr, Add)
         total, *rest = sorted(expr.terms, key=self.innermost)
         value = self.emit(total)
@@ -97,6 +103,7 @@ class ExprEmitter:
         return value
 
     def mul(self, expr: Expr) -> Value:
+        """A product."""
         assert isinstance(expr, Mul)
         return self.binary("muli", self.emit(expr.lhs), self.emit(expr.rhs))
 
@@ -108,6 +115,7 @@ class ExprEmitter:
         return self.emit(expr.lhs), self.emit(expr.rhs), self.range_of(expr.lhs).lower >= 0
 
     def floordiv(self, expr: Expr) -> Value:
+        """A floor division, unsigned where both sides are known to be non-negative."""
         assert isinstance(expr, Binary)
         lhs, rhs, unsigned = self._division(expr)
         if unsigned:
@@ -117,6 +125,7 @@ class ExprEmitter:
         return arith.select(self.b, negative, self.binary("subi", quotient, arith.index(self.b, 1)), quotient)
 
     def mod(self, expr: Expr) -> Value:
+        """A remainder, unsigned where both sides are known to be non-negative."""
         assert isinstance(expr, Binary)
         lhs, rhs, unsigned = self._division(expr)
         if unsigned:
@@ -126,14 +135,17 @@ class ExprEmitter:
         return arith.select(self.b, negative, self.binary("addi", remainder, rhs), remainder)
 
     def ceildiv(self, expr: Expr) -> Value:
+        """A division upwards, as a floor division."""
         assert isinstance(expr, Binary)
         return self.emit((expr.lhs + expr.rhs - 1) // expr.rhs)
 
     def max(self, expr: Expr) -> Value:
+        """The larger value."""
         assert isinstance(expr, Binary)
         return self.binary("maxsi", self.emit(expr.lhs), self.emit(expr.rhs))
 
     def min(self, expr: Expr) -> Value:
+        """The smaller value."""
         assert isinstance(expr, Binary)
         return self.binary("minsi", self.emit(expr.lhs), self.emit(expr.rhs))
 

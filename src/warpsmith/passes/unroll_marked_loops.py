@@ -3,7 +3,7 @@
     scf.for %f = %c0 to %c8 step %c1 { "g"(%R[%f]) } {tile.unroll}    ->    "g"(%R[%c0]) ; "g"(%R[%c1]) ; ...
 
 A tile program's private arrays become registers only where every index is a number, so the loops over them are marked
-by whoever makes them, however long they are.  Loops from 0 in steps of 1 to a constant; others stay.
+by whoever makes them, however long they are.  Loops whose bounds and step are constants; others stay.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from warpsmith.ir.core import Operation
 from warpsmith.ir.effects import constant_of
 from warpsmith.ir.rewriter import Rewriter
-from warpsmith.passes.optimize_loops import unroll
+from warpsmith.passes.optimize_loops import unroll_fully
 
 NAME = "unroll-marked-loops"
 CONTRACT = "bit-exact"
@@ -26,7 +26,8 @@ def run(module: Operation) -> None:
     for op in list(module.walk_post()):
         if op.row.name == "scf.for" and MARK in op.attributes:
             lower, upper, step = (constant_of(v) for v in op.operands[:3])
-            if lower is None or upper is None or step is None or (lower.value, step.value) != (0, 1):
+            if lower is None or upper is None or step is None or step.value < 1:
                 continue
-            if 1 <= upper.value <= MOST_TURNS:
-                unroll(op, upper.value, constants)
+            turns = range(lower.value, upper.value, step.value)
+            if 1 <= len(turns) <= MOST_TURNS:
+                unroll_fully(op, turns, constants)

@@ -70,6 +70,7 @@ class LaneBody:
         return self.scope.scalar.get(value, value)
 
     def as_vector(self, b: Builder, value: Value) -> Value:
+        """A value of all lanes; a uniform one is broadcast, once a scope."""
         found = self.scope.vector.get(value)
         if found is not None:
             return found
@@ -98,6 +99,7 @@ class LaneBody:
 
     # -- ops
     def block(self, b: Builder, block: Block) -> None:
+        """The ops of a block but its terminator, in order."""
         for op in block:
             if op is block.last and op.row.has(Trait.TERMINATOR):
                 return
@@ -109,6 +111,7 @@ class LaneBody:
                 self.elementwise(b, op)
 
     def elementwise(self, b: Builder, op: Operation) -> None:
+        """An op on all lanes at once, or once where it's uniform; one that may trap goes under the mask."""
         # A division: where no lane is active it must divide by something.
         mask = None if is_speculatable(op) else self.mask
         if all(self.lanes[r] is not None for r in op.results):
@@ -143,6 +146,7 @@ class LaneBody:
         return arith.cmpi(b, "ne", vec.extract(b, packed, 0), arith.constant(b, 0, bits))
 
     def load(self, b: Builder, op: Operation) -> None:
+        """A load of all lanes: of one element, of adjacent ones, or gathered."""
         base, index = op.operands
         if self.lanes[op.result] == 0:
             self.uniform_load(b, op)
@@ -210,9 +214,11 @@ class LaneBody:
         return result
 
     def zeros(self, b: Builder, type: Type) -> Value:
+        """A zero of a type."""
         return arith.constant(b, 0, type)
 
     def store(self, b: Builder, op: Operation) -> None:
+        """A store of all lanes to adjacent elements, under the mask if there is one."""
         value, base, index = op.operands
         stored = self.as_vector(b, value)
         if self.mask is not None:
@@ -263,6 +269,7 @@ class LaneBody:
         self.scope.vector[op.result] = self.as_vector(b, op.operands[0])
 
     def lookup(self, b: Builder, op: Operation) -> None:
+        """A table's entries for all lanes."""
         table, value = op.operands
         if self.lanes[op.result] == 0:
             self.copy(b, op)
@@ -270,6 +277,7 @@ class LaneBody:
         self.scope.vector[op.result] = cpu.lookup(b, self.scalar(table), self.as_vector(b, value))
 
     def select(self, b: Builder, op: Operation) -> None:
+        """A choice by lane, or by one condition for all."""
         condition, *values = op.operands
         if all(self.lanes.is_uniform(v) for v in op.operands):
             self.copy(b, op)
@@ -282,6 +290,7 @@ class LaneBody:
 
     # -- control flow
     def if_(self, b: Builder, op: Operation) -> None:
+        """A branch: kept where its condition is uniform, else both sides under masks."""
         if self.lanes.is_uniform(op.operands[0]):
             self.uniform_if(b, op)
             return
@@ -303,6 +312,7 @@ class LaneBody:
             self.scope.vector[result] = arith.select(b, condition, yields[0][i], yields[1][i])
 
     def uniform_if(self, b: Builder, op: Operation) -> None:
+        """A branch that all lanes take alike."""
         types = [r.type if self.lanes.is_uniform(r) else self.lanes_of(r.type) for r in op.results]
         new = scf.if_(b, self.scalar(op.operands[0]), types, with_else=bool(op.regions[1].blocks))
         for region, target in zip(op.regions, new.regions, strict=True):
@@ -318,6 +328,7 @@ class LaneBody:
         self.bind(op, new)
 
     def for_(self, b: Builder, op: Operation) -> None:
+        """A loop whose bounds are the same for all lanes; what it carries may differ."""
         lower, upper, step, *inits = op.operands
         starts = [self.carried(b, v, r) for v, r in zip(inits, op.results, strict=True)]
         names = [a.name for a in op.body.args[1:]]
@@ -340,6 +351,7 @@ class LaneBody:
         return self.scalar(value) if self.lanes.is_uniform(result) else self.as_vector(b, value)
 
     def bind(self, op: Operation, new: Operation) -> None:
+        """Note what an old op's results are now, scalars or vectors."""
         for old, result in zip(op.results, new.results, strict=True):
             (self.scope.scalar if self.lanes.is_uniform(old) else self.scope.vector)[old] = result
 

@@ -58,6 +58,7 @@ class KernelLoader:
         self._missing: list[tuple[int, str]] = []
 
     def add(self, text: str) -> None:
+        """Start to compile a kernel's LLVM IR; equal texts are compiled once."""
         number = self._numbers.setdefault(text, len(self._loaded))
         self._order.append(number)
         if number < len(self._loaded):

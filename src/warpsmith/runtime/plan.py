@@ -43,10 +43,12 @@ class BufferSpec:
 
     @property
     def is_row_major(self) -> bool:
+        """Whether the last dim is fastest and the first slowest, in memory."""
         return self.minor_to_major == tuple(range(len(self.dims) - 1, -1, -1))
 
     @property
     def byte_size(self) -> int:
+        """Bytes that the array takes in memory, sub-byte elements packed."""
         return self.dtype.byte_size(math.prod(self.dims))
 
     @property

@@ -88,9 +88,11 @@ class NativePool:
         self.threads = started + 1
 
     def launch(self, function: int, argv: bytes, total: int, grain: int) -> None:
+        """Run `function` on items 0 to `total`, at least `grain` a call, and wait for all."""
         self._launch(self._state, function, argv, total, grain)
 
     def close(self) -> None:
+        """End the workers."""
         if self._state is not None:
             # The page stays mapped: workers may still be on their way out.
             _leaked_pages.append(self._page)
@@ -109,6 +111,7 @@ class PythonPool:
         self._executor = ThreadPoolExecutor(threads, "warpsmith")
 
     def launch(self, function: int, argv: bytes, total: int, grain: int) -> None:
+        """Run `function` on items 0 to `total`, at least `grain` a call, and wait for all."""
         kernel = llvm_jit.KernelFunction(function)
         if total <= 0:
             return
@@ -120,6 +123,7 @@ class PythonPool:
             future.result()
 
     def close(self) -> None:
+        """End the workers; what is launched from now on runs on the caller's thread."""
         self._executor.shutdown()
         self.threads = 1
 

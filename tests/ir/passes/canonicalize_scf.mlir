@@ -39,6 +39,24 @@ func.func @unchanged_and_unused_iter_args(%n: index, %x: f32, %y: f32, %z: f32) 
 
 // -----
 
+// Another iter arg takes the place of the one that no iteration changes: from the second turn on it is %x.
+func.func @unchanged_and_yielded_twice(%n: index, %x: f32, %y: f32, %z: f32) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %y, %c = %z, %d = %y) -> (f32, f32, f32, f32) {
+    %n1 = "test.use"(%b, %d) : (f32, f32) -> f32
+    scf.yield %a, %a, %y, %n1 : f32, f32, f32, f32
+  }
+  return %r#0, %r#1 : f32, f32
+}
+// CHECK-LABEL: @unchanged_and_yielded_twice
+// CHECK: %[[R:.*]]:2 = scf.for %{{.*}} = %c0 to %n step %c1 iter_args(%[[B:.*]] = %y, %[[D:.*]] = %y) -> (f32, f32) {
+// CHECK-NEXT: %[[N:.*]] = "test.use"(%[[B]], %[[D]])
+// CHECK-NEXT: scf.yield %x, %[[N]] : f32, f32
+// CHECK: return %x, %[[R]]#0
+
+// -----
+
 func.func @yields_outer_value(%x: f32, %y: f32, %n: index) -> (f32, f32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

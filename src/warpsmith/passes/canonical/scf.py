@@ -48,15 +48,18 @@ def for_trips(op: Operation, rewriter: Rewriter) -> bool:
 def for_iter_args(op: Operation, rewriter: Rewriter) -> bool:
     """Drops iter args that no iteration changes, or that nobody reads."""
     body = op.body
-    yielded = body.terminator.operands
     keep = [True] * len(op.results)
     for i, result in enumerate(op.results):
+        yielded = body.terminator.operands
         arg, init, value = body.args[i + 1], op.operands[i + 3], yielded[i]
         if value is arg or (value is init and value is not arg):
             rewriter.replace_value(result, init)
             if value is arg:
-                # The yield's own operand goes when the arg is dropped.
+                # The yield's own operand goes when the arg is dropped; another one yields the init from now on.
                 _replace_except(arg, init, body.terminator, rewriter)
+                rewriter.set_operands(
+                    body.terminator, [init if v is arg and j != i else v for j, v in enumerate(yielded)]
+                )
             else:
                 rewriter.replace_value(arg, init)
             keep[i] = False
@@ -209,6 +212,7 @@ def if_nested(op: Operation, rewriter: Rewriter) -> bool:
     if inner.results or inner.regions[1].blocks or inner.operands[0].parent_block is op.body:
         return False
     both = rewriter.builder(op).op1("arith.andi", (op.operands[0], inner.operands[0]), I1)
+    _move_comment(inner, op)
     rewriter.inline_before(inner.body, inner, ())
     rewriter.erase(inner)
     rewriter.set_operand(op, 0, both)
@@ -220,6 +224,8 @@ def if_after_if(op: Operation, rewriter: Rewriter) -> bool:
     first = op.prev
     if first is None or first.row.name != "scf.if" or first.operands[0] is not op.operands[0]:
         return False
+    for each in (first, op):
+        _move_comment(each, next((inner for inner in each.body if not is_pure(inner)), None))
     regions: list[Region] = []
     for mine, theirs in zip(op.regions, first.regions, strict=True):
         regions.append(_joined(op, first, mine, theirs, rewriter))
@@ -232,6 +238,13 @@ def if_after_if(op: Operation, rewriter: Rewriter) -> bool:
     rewriter.erase(op)
     rewriter.erase(first)
     return True
+
+
+def _move_comment(old: Operation, new: Operation | None) -> None:
+    """Keep the comment of an op that goes: with what it does."""
+    comment = old.attributes.pop("tile.comment", None)
+    if comment is not None and new is not None and not new.row.traits & Trait.TERMINATOR:
+        new.attributes.setdefault("tile.comment", comment)
 
 
 def _joined(op: Operation, first: Operation, second: Region, region: Region, rewriter: Rewriter) -> Region:

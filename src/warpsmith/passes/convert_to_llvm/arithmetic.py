@@ -22,6 +22,7 @@ from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, number
 
 
 def constant(low: Lowering, op: Operation) -> None:
+    """`arith.constant` to `llvm.mlir.constant`; index becomes i64."""
     value = op.attributes["value"]
     op.row = REGISTRY["llvm.mlir.constant"]
     type = op.result.type
@@ -39,6 +40,7 @@ def constant(low: Lowering, op: Operation) -> None:
 
 
 def index_cast(low: Lowering, op: Operation) -> None:
+    """`arith.index_cast` to an extension, a truncation, or nothing."""
     source, target = bit_width(op.operands[0].type), bit_width(op.result.type)
     if source == target:
         op.replace_by(op.operands)
@@ -49,6 +51,7 @@ def index_cast(low: Lowering, op: Operation) -> None:
 
 
 def bitcast(low: Lowering, op: Operation) -> None:
+    """`arith.bitcast` to `llvm.bitcast`, or nothing where both types become one."""
     if op.operands[0].type is op.result.type:
         op.replace_by(op.operands)
     else:
@@ -94,6 +97,7 @@ def _long_product(b: Builder, x: Value, y: Value, *, signed: bool) -> tuple[Valu
 
 
 def absolute_int(low: Lowering, op: Operation) -> None:
+    """`math.absi` to a comparison and a choice."""
     b = Builder.before(op)
     value, type = op.operands[0], op.result.type
     zero = number(b, 0, type)

@@ -11,19 +11,8 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import REGISTRY, Operation, Region, row
 from warpsmith.ir.dialects import func, gpu
-from warpsmith.ir.types import (
-    I32,
-    I64,
-    VOID,
-    FunctionType,
-    MemRefType,
-    Type,
-    llvm_array,
-    llvm_function,
-    llvm_struct,
-    numpy_dtype,
-    pointer,
-)
+from warpsmith.ir.llvm_types import VOID, llvm_array, llvm_function, llvm_struct
+from warpsmith.ir.types import I32, I64, FunctionType, MemRefType, Type, numpy_dtype, pointer
 from warpsmith.ir.types import vector as vector_type
 from warpsmith.passes.convert_to_llvm.memory import gep
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering
@@ -129,11 +118,13 @@ def convert_global(low: Lowering, op: Operation) -> None:
 
 
 def get_global(low: Lowering, op: Operation) -> None:
+    """`memref.get_global` to `llvm.mlir.addressof`."""
     op.attributes = {"global_name": op.attributes["name"]}
     op.row = REGISTRY["llvm.mlir.addressof"]
 
 
 def call(low: Lowering, op: Operation) -> None:
+    """`func.call` to `llvm.call`; several results come in a struct."""
     types = [r.type for r in op.results]
     if len(types) <= 1:
         op.row = REGISTRY["llvm.call"]
@@ -147,6 +138,7 @@ def call(low: Lowering, op: Operation) -> None:
 
 
 def return_(low: Lowering, op: Operation) -> None:
+    """`func.return` to `llvm.return`; several results go in a struct."""
     if len(op.operands) > 1:
         b = Builder.before(op)
         type = llvm_struct([v.type for v in op.operands])
@@ -158,10 +150,12 @@ def return_(low: Lowering, op: Operation) -> None:
 
 
 def branch(low: Lowering, op: Operation) -> None:
+    """`cf.br` and `cf.cond_br` to their like."""
     op.row = REGISTRY["llvm.br" if op.name == "cf.br" else "llvm.cond_br"]
 
 
 def gpu_id(low: Lowering, op: Operation) -> None:
+    """`gpu.thread_id` and the like to a read of PTX's special register; LoweringError on a CPU."""
     if low.on_cpu:
         raise LoweringError(f"{op.name} on a CPU target")
     register = {"gpu.thread_id": "tid", "gpu.block_id": "ctaid", "gpu.block_dim": "ntid", "gpu.grid_dim": "nctaid"}[
@@ -177,6 +171,7 @@ def gpu_id(low: Lowering, op: Operation) -> None:
 
 
 def barrier(low: Lowering, op: Operation) -> None:
+    """`gpu.barrier` to `nvvm.barrier0`."""
     op.row = REGISTRY["nvvm.barrier0"]
 
 

@@ -7,19 +7,8 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.format_kinds import ATOMIC_KINDS, LLVM_ATOMICS, LLVM_ORDERINGS
-from warpsmith.ir.types import (
-    I1,
-    I32,
-    I64,
-    MemRefType,
-    Type,
-    VectorType,
-    bit_width,
-    integer,
-    llvm_struct,
-    pointer,
-    with_element,
-)
+from warpsmith.ir.llvm_types import llvm_struct
+from warpsmith.ir.types import I1, I32, I64, MemRefType, Type, VectorType, bit_width, integer, pointer, with_element
 from warpsmith.passes.convert_to_llvm.alignment import element_alignment
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 
@@ -44,6 +33,7 @@ def gep(
     *,
     inbounds: bool = True,
 ) -> Value:
+    """The address of an element, by indices of which some are constants."""
     attributes: dict[str, at.Attribute] = {
         "elem_type": at.type_attr(element),
         "rawConstantIndices": at.dense_array(constants, I32),
@@ -73,6 +63,7 @@ def access_attributes(
 
 
 def load(low: Lowering, op: Operation) -> None:
+    """`memref.load` and `vector.load` to `llvm.load`, of the type that memory holds."""
     base, index = op.operands
     b = Builder.before(op)
     element = low.storage(op.result.type)
@@ -86,6 +77,7 @@ def load(low: Lowering, op: Operation) -> None:
 
 
 def store(low: Lowering, op: Operation) -> None:
+    """`memref.store` and `vector.store` to `llvm.store`, of the type that memory holds."""
     value, base, index = op.operands
     b = Builder.before(op)
     element = low.storage(value.type)
@@ -98,6 +90,7 @@ def store(low: Lowering, op: Operation) -> None:
 
 
 def masked_load(low: Lowering, op: Operation) -> None:
+    """`vector.maskedload` to LLVM's intrinsic."""
     base, index, mask, fallback = op.operands
     b = Builder.before(op)
     element = low.storage(op.result.type)
@@ -109,6 +102,7 @@ def masked_load(low: Lowering, op: Operation) -> None:
 
 
 def masked_store(low: Lowering, op: Operation) -> None:
+    """`vector.maskedstore` to LLVM's intrinsic."""
     base, index, mask, value = op.operands
     b = Builder.before(op)
     element = low.storage(value.type)
@@ -119,6 +113,7 @@ def masked_store(low: Lowering, op: Operation) -> None:
 
 
 def gather(low: Lowering, op: Operation) -> None:
+    """`vector.gather` to LLVM's intrinsic."""
     base, offset, indices, mask, fallback = op.operands
     b = Builder.before(op)
     element = low.storage(op.result.type)
@@ -137,6 +132,7 @@ def gather(low: Lowering, op: Operation) -> None:
 
 
 def atomic_rmw(low: Lowering, op: Operation) -> None:
+    """`memref.atomic_rmw` to `llvm.atomicrmw`."""
     value, base, index = op.operands
     b = Builder.before(op)
     kind = ATOMIC_KINDS[op.int_attr("kind")]

@@ -12,10 +12,10 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Region, Value
 from warpsmith.ir.dialects import func
+from warpsmith.ir.llvm_types import VOID, llvm_function, llvm_struct
 from warpsmith.ir.types import (
     BF16,
     INDEX,
-    VOID,
     ComplexType,
     FloatType,
     IntegerType,
@@ -24,8 +24,6 @@ from warpsmith.ir.types import (
     VectorType,
     element_type,
     integer,
-    llvm_function,
-    llvm_struct,
     pointer,
     with_element,
 )
@@ -50,6 +48,7 @@ class Lowering:
         self.types: dict[Type, Type] = {INDEX: self.index}
 
     def type(self, old: Type) -> Type:
+        """What a type becomes."""
         found = self.types.get(old)
         if found is None:
             found = self.types[old] = self._convert(old)

@@ -19,12 +19,14 @@ _SHUFFLES = {"xor": "bfly", "up": "up", "down": "down", "idx": "idx"}
 
 
 def vector_extract(low: Lowering, op: Operation) -> None:
+    """`vector.extract` to `llvm.extractelement`."""
     b = Builder.before(op)
     new = b.op1("llvm.extractelement", (op.operands[0], _position(b, op, 1)), op.result.type)
     op.replace_by((new,))
 
 
 def vector_insert(low: Lowering, op: Operation) -> None:
+    """`vector.insert` to `llvm.insertelement`."""
     b = Builder.before(op)
     new = b.op1("llvm.insertelement", (op.operands[1], op.operands[0], _position(b, op, 2)), op.result.type)
     op.replace_by((new,))
@@ -39,6 +41,7 @@ def _position(b: Builder, op: Operation, first: int) -> Value:
 
 
 def broadcast(low: Lowering, op: Operation) -> None:
+    """`vector.broadcast` to an insertion and a shuffle."""
     b = Builder.before(op)
     type = op.result.type
     assert isinstance(type, VectorType)
@@ -49,6 +52,7 @@ def broadcast(low: Lowering, op: Operation) -> None:
 
 
 def step(low: Lowering, op: Operation) -> None:
+    """`vector.step` to a constant."""
     type = op.result.type
     assert isinstance(type, VectorType)
     value = at.dense(np.arange(type.elements), type)
@@ -70,6 +74,7 @@ def create_mask(low: Lowering, op: Operation) -> None:
 
 
 def shuffle(low: Lowering, op: Operation) -> None:
+    """`vector.shuffle` to `llvm.shufflevector`."""
     mask = op.attributes["mask"]
     assert isinstance(mask, at.DenseArrayAttr)
     op.attributes["mask"] = at.dense_array(mask.values, I32)
@@ -77,6 +82,7 @@ def shuffle(low: Lowering, op: Operation) -> None:
 
 
 def from_elements(low: Lowering, op: Operation) -> None:
+    """`vector.from_elements` to insertions."""
     b = Builder.before(op)
     value = b.op1("llvm.mlir.poison", (), op.result.type)
     for i, element in enumerate(op.operands):
