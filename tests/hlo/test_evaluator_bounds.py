@@ -296,3 +296,20 @@ def test_chunks_change_no_bound() -> None:
     part = slice(65_000, 66_000)
     _, (piece,) = evaluate_with_bounds(parse_hlo(_one(lines, 1000, "f32")), x[part], y[part], op_ulp_bound=push_ulps)
     np.testing.assert_array_equal(whole[part], piece)
+
+
+def test_complex_results_whose_modulus_is_no_number() -> None:
+    """|1.5e308 + 1.4e308j| is more than any float64, though both parts aren't; beside an infinity nothing bounds."""
+    text = "HloModule m\nENTRY e { x = c128[4] parameter(0)  y = c128[4] parameter(1)  ROOT r = c128[4] divide(x, y) }"
+    x = np.array([1.5e308 + 1.4e308j, 1e241 + 1e308j, complex(np.nan, np.inf), 3e-320 + 0j])
+    y = np.array([1, 0.5, 1, 1], np.complex128)
+    (result,), (bound,) = evaluate_with_bounds(parse_hlo(text), x, y, op_ulp_bound=lambda opcode, dtype: 8.0)
+    np.testing.assert_array_equal(result[:2], [x[0], complex(2e241, np.inf)])
+    step = np.spacing(2.0**1023)  # of either part
+    assert 9 * step <= bound[0] <= 100 * step
+    assert np.isinf(bound[1])
+    assert bound[2] == 0
+    assert 9 * 5e-324 <= bound[3] <= 100 * 5e-324
+    for off, inside in ((0, True), (8 * step, True), (-8 * step * 1j, True), (1e295, False)):
+        here = np.array([x[0] + off])
+        assert within_bounds(here, result[:1], bound[:1], by_name("c128")).all() == inside

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from warpsmith.indexing import INT64_MAX, INT64_MIN, IndexingMap, add, const, dim, mod, mul, symbol, variables
 from warpsmith.ir import attributes as at
+from warpsmith.ir import llvm_types as lt
 from warpsmith.ir import types as ty
 from warpsmith.ir.attribute_text import attribute_text
 from warpsmith.ir.builder import Builder
@@ -138,9 +139,9 @@ _TYPES = st.recursive(
     lambda inner: st.one_of(
         st.builds(ty.vector, st.lists(st.integers(1, 9), min_size=1, max_size=2), _SCALARS),
         st.builds(ty.memref, st.lists(st.integers(0, 9), max_size=3), _SCALARS, st.sampled_from([0, 1, 3, 5])),
-        st.builds(ty.llvm_array, st.integers(0, 9), inner),
-        st.lists(inner, max_size=3).map(ty.llvm_struct),
-        st.builds(ty.llvm_function, st.one_of(st.just(ty.VOID), inner), st.lists(inner, max_size=2)),
+        st.builds(lt.llvm_array, st.integers(0, 9), inner),
+        st.lists(inner, max_size=3).map(lt.llvm_struct),
+        st.builds(lt.llvm_function, st.one_of(st.just(lt.VOID), inner), st.lists(inner, max_size=2)),
     ),
     max_leaves=4,
 )

@@ -27,6 +27,7 @@ from warpsmith.ir.format_kinds import ATOMIC_KINDS
 from warpsmith.ir.parser import parse_module
 from warpsmith.ir.types import INDEX, VectorType, numpy_dtype, vector
 from warpsmith.simt.launch import watch_kernel
+from warpsmith.simt.reach import Reach
 from warpsmith.simt.results import Finding
 from warpsmith.simt.tracked import Tracked
 from warpsmith.simt.watch import Watch
@@ -351,8 +352,9 @@ class _Recorder(Watch):
         new: Callable[[], Array] | None = None,
         *,
         whole: bool = False,
+        reach: Reach | None = None,
     ) -> None:
-        super().access(key, kind, buffer, start, size, lanes, turns, new, whole=whole)
+        super().access(key, kind, buffer, start, size, lanes, turns, new, whole=whole, reach=reach)
         who = np.arange(self.threads * turns) if lanes is None else lanes
         self.buffers.add((buffer.name, buffer.space, buffer.read_only))
         for thread, first in zip((who // turns).tolist(), np.broadcast_to(start, who.shape).tolist(), strict=True):

@@ -392,9 +392,7 @@ $both:
 
 def test_the_copy_that_is_named_is_one_in_flight() -> None:
     """Two warps copy one source; the second, which started later, has waited when the first writes the source."""
-    run = run_ptx_text(
-        ptx_kernel(WARPS_COPY_ONE_SOURCE), np.zeros(4, np.float32), np.zeros(32, np.float32), threads=64
-    )
+    run = run_ptx_text(ptx_kernel(WARPS_COPY_ONE_SOURCE), np.zeros(4, np.float32), np.zeros(32, np.float32), threads=64)
     (found,) = run.findings
     assert (found.code, found.thread) == ("copy-in-flight", (0, 0, 0))
     assert found.other is not None

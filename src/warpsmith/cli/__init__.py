@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
     """argparse whose errors are ours: a code, the cause, the next step."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise UsageError, which ends the command with status 2."""
         raise UsageError(message, help=f"see `{self.prog} --help`")
 
 
@@ -99,5 +100,5 @@ def _dispatch(arguments: list[str]) -> int:
 def _overview() -> str:
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-    start = "`warpsmith COMMAND --help` says more.  Start with: warpsmith run --example gelu"
-    return f"usage: warpsmith COMMAND ...\n\n{rows}\n\n{start}"
+    more = "`warpsmith COMMAND --help` says more, `warpsmith --version` which version this is."
+    return f"usage: warpsmith COMMAND ...\n\n{rows}\n\n{more}\nStart with: warpsmith run --example gelu"

@@ -17,6 +17,7 @@ from warpsmith.errors import UsageError
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     parser.add_argument("--target", default="sm_90", metavar="TARGET", help="a device or cpu (default: sm_90)")
@@ -27,6 +28,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler.bisection import bisect
     from warpsmith.hlo import parse_hlo
     from warpsmith.report.bisect import bisection_data, bisection_text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from warpsmith.cli.files import example_text, read_text, write_bytes, write_text
 from warpsmith.errors import UsageError
@@ -16,6 +17,7 @@ _DEFAULT_STAGES = {True: "ptx", False: "asm"}
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     parser.add_argument(
@@ -32,11 +34,12 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--generic", action="store_true", help="IR in MLIR's generic form, which mlir-opt reads")
     parser.add_argument("--time-passes", action="store_true", help="what each pass took, on standard error")
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
-    parser.add_argument("--deterministic", action="store_true", help="on a GPU, scatters combine updates in order")
+    parser.add_argument("--deterministic", action="store_true", help="results that repeat bit for bit on a GPU, too")
     parser.add_argument("--no-cache", action="store_true", help="look nothing up on disk, and keep nothing there")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler import check_stage, stage_bytes, stage_text
     from warpsmith.devices import device
     from warpsmith.hlo.parser import parse_hlo
@@ -49,10 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.file or f"example {arguments.example}"
     text = read_text(arguments.file) if arguments.file else example_text(arguments.example)
     module = parse_hlo(text, name)
-    if arguments.deterministic:
-        from warpsmith.fusion.rewrites import apply
-
-        module = apply(module, "scatter-order", target)
     if arguments.dump_to:
         from warpsmith.report.dump import dump_module
 
@@ -60,10 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
             module,
             arguments.dump_to,
             target=arguments.target,
-            numerics=arguments.numerics,
             pass_re=arguments.dump_pass_re,
             generic=arguments.generic,
             cache=not arguments.no_cache,
+            **_options(arguments),
         )
         if arguments.stage is None and arguments.output is None:
             print(f"{len(written)} files in {arguments.dump_to}")
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if stage == "cubin":
         if arguments.output is None:
             raise UsageError("a cubin is binary", help="write it to a file: -o OUT.cubin")
-        write_bytes(arguments.output, stage_bytes(module, arguments.target, numerics=arguments.numerics))
+        write_bytes(arguments.output, stage_bytes(module, arguments.target, **_options(arguments)))
         return 0
     write_text(
         arguments.output,
@@ -81,12 +80,17 @@ def run(arguments: argparse.Namespace) -> int:
             module,
             stage,
             arguments.target,
-            numerics=arguments.numerics,
             generic=arguments.generic,
             cache=not arguments.no_cache,
+            **_options(arguments),
         ),
     )
     return 0
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What each way of compiling takes."""
+    return {"numerics": arguments.numerics, "deterministic": arguments.deterministic}
 
 
 def _print_times(module: object, arguments: argparse.Namespace) -> None:
@@ -94,7 +98,7 @@ def _print_times(module: object, arguments: argparse.Namespace) -> None:
     from warpsmith.hlo.module import HloModule
 
     assert isinstance(module, HloModule)
-    rows = time_passes(module, arguments.target, numerics=arguments.numerics)
+    rows = time_passes(module, arguments.target, **_options(arguments))
     total = sum(seconds for _, seconds in rows)
     for name, seconds in rows:
         print(f"{seconds * 1e3:9.3f} ms  {seconds / total:5.1%}  {name}", file=sys.stderr)

@@ -18,6 +18,7 @@ from warpsmith.errors import UsageError
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="HLO text (- for standard input), or FILE.py[:NAME]")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     parser.add_argument(
@@ -33,6 +34,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.hlo import parse_hlo
     from warpsmith.report.explain import explain
 

@@ -30,6 +30,7 @@ _SUMMARIES = {
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=type(parser))
     made = {name: actions.add_parser(name, help=summary, description=summary) for name, summary in _SUMMARIES.items()}
     for each in made.values():
@@ -58,6 +59,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.hlo import parse_hlo, verify_module
 
     if (arguments.file is None) == (arguments.example is None):

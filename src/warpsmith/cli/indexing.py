@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     parser.add_argument("--instruction", metavar="NAME", help="this instruction alone")
@@ -34,6 +35,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.hlo import parse_hlo
 
     if (arguments.file is None) == (arguments.example is None):

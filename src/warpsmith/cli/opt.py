@@ -13,6 +13,7 @@ from warpsmith.errors import UsageError
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", nargs="?", help="IR text; - for standard input")
     parser.add_argument(
         "--passes", default="", metavar="'a,b{opt=1},c'", help="passes in order (default: only verify and print)"
@@ -27,6 +28,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.ir import dialects as _dialects  # registers the ops
     from warpsmith.ir.parser import parse_module
     from warpsmith.ir.printer import print_op

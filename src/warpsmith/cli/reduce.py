@@ -17,6 +17,7 @@ from warpsmith.errors import FileError, UsageError
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     parser.add_argument("--failure", metavar="NAME", help="wrong, check or crash (default: the first that holds)")
@@ -32,6 +33,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.hlo import parse_hlo
     from warpsmith.report.reduction import reduce, told_by
 

@@ -25,7 +25,11 @@ _REFERENCES = {"interpreter": "interpreter", "default": "interpreter", "none": "
 _DEFAULT_GPU = "sm_90"
 
 
+_XLA_RULE = "compare as XLA does: wrong if this absolute error is exceeded, and --rel-error too (default: by ulp)"
+
+
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("files", nargs="*", metavar="FILE.hlo", help="HLO text; - for standard input")
     parser.add_argument(
         "--example", action="append", default=[], metavar="NAME", help="a shipped example, such as gelu"
@@ -40,9 +44,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the generated input (default: 0)")
     parser.add_argument("--iterations", type=_positive, metavar="N", help="timed calls (default: about 0.2 s of them)")
-    parser.add_argument("--abs-error", "--abs_error_bound", type=_bound, metavar="X", help="compare by XLA's rule:")
+    parser.add_argument("--abs-error", "--abs_error_bound", type=_bound, metavar="X", help=_XLA_RULE)
     parser.add_argument(
-        "--rel-error", "--rel_error_bound", type=_bound, metavar="X", help="wrong only if both are exceeded"
+        "--rel-error", "--rel_error_bound", type=_bound, metavar="X", help="the same, of the relative error"
     )
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
     parser.add_argument(
@@ -89,6 +93,7 @@ def _bound(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     platform = _choice("platform", arguments.platform, _PLATFORMS)
     reference = _choice("reference", arguments.reference, _REFERENCES)
     if arguments.stage != "buffers" and platform != "sim":
@@ -221,9 +226,11 @@ def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport
 def _dump(arguments: argparse.Namespace, module: HloModule, target: str) -> None:
     from warpsmith.report.dump import dump_module
 
-    if arguments.deterministic:
-        from warpsmith.devices import device
-        from warpsmith.fusion.rewrites import apply
-
-        module = apply(module, "scatter-order", device(target))
-    dump_module(module, arguments.dump_to, target=target, numerics=arguments.numerics, pass_re=arguments.dump_pass_re)
+    dump_module(
+        module,
+        arguments.dump_to,
+        target=target,
+        numerics=arguments.numerics,
+        pass_re=arguments.dump_pass_re,
+        deterministic=arguments.deterministic,
+    )

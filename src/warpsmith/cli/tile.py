@@ -1,7 +1,7 @@
 """Read a tile kernel, print a stage of it, or run it.
 
 warpsmith tile FILE.py[:NAME] --stage tirx|dispatched|lowered|cuda|ptx|cubin
-warpsmith tile FILE.py[:NAME] --run --platform sim
+warpsmith tile FILE.py[:NAME] --run --platform sim|cpu|cuda
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
 
 def register(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE.py[:NAME]", help="a Python file with kernels; NAME picks one")
     parser.add_argument("--stage", help="tirx, dispatched, lowered, cuda, ptx, or cubin (default: dispatched)")
     parser.add_argument("--target", default="sm_90", help="sm_80, sm_90, sm_100, or a GPU's name (default: sm_90)")
     parser.add_argument("--run", action="store_true", help="run it, and compare with the meaning of its primitives")
-    parser.add_argument("--platform", default="sim", help="sim, the simulator (default); no other runs tiles yet")
+    parser.add_argument(
+        "--platform", default="sim", help="sim, the simulator (default); cpu, native code; cuda, a GPU of this computer"
+    )
+    parser.add_argument("--json", action="store_true", help="with --run: one JSON object, nothing else")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant of a @T.jit kernel"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the generated arrays (default: 0)")
     parser.add_argument("--input", metavar="FILE.npz", help="arrays by parameter")
     parser.add_argument("--output", metavar="FILE.npz", help="write the buffers that the kernel writes")
     parser.add_argument("--svg", metavar="OUT", help="a picture of who owns which element, for each buffer")
@@ -37,6 +41,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler.tile_files import load_kernel
 
     kernel = load_kernel(arguments.file, constants(arguments.set))
@@ -87,12 +92,14 @@ def _run(kernel: Kernel, arguments: argparse.Namespace) -> int:
     result = run_tile(kernel, given, target=arguments.target, platform=arguments.platform, seed=arguments.seed)
     if arguments.output:
         write_named(arguments.output, result.outputs)
-    sys.stdout.write(_report(kernel, result))
+    sys.stdout.write(_json(kernel, result, arguments) if arguments.json else _report(kernel, result))
     return 0 if result.ok else 1
 
 
 def _report(kernel: Kernel, result: TileRun) -> str:
-    lines = [f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}, platform sim"]
+    lines = [
+        f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}, platform {result.platform}"
+    ]
     for name, array in result.outputs.items():
         verdict = result.mismatches.get(name, "as its primitives mean")
         lines.append(f"  {name} {array.dtype}{list(array.shape)}: {verdict}")
@@ -102,7 +109,33 @@ def _report(kernel: Kernel, result: TileRun) -> str:
             f"  {counted.warp_instructions} warp instructions, {counted.conflicts} bank conflicts, "
             f"{counted.sectors} sectors of global memory ({counted.ideal_sectors} at least), "
             f"{counted.barriers} barrier waits"
+            + (f", {counted.matrix_flops} operations of the matrix units" if counted.matrix_flops else "")
         )
     lines += [f"{finding}" for finding in result.findings]
-    lines.append("no findings" if not result.findings else f"{len(result.findings)} finding(s)")
+    if result.findings:
+        lines.append(f"{len(result.findings)} finding(s)")
+    else:
+        lines.append(
+            "no findings" if result.platform == "sim" else "not watched: races and the like, --platform sim sees"
+        )
     return "\n".join(lines) + "\n"
+
+
+def _json(kernel: Kernel, result: TileRun, arguments: argparse.Namespace) -> str:
+    import json
+
+    found = {
+        "kernel": kernel.name,
+        "platform": result.platform,
+        "target": arguments.target,
+        "grid": kernel.launch.grid,
+        "block": kernel.launch.block,
+        "match": result.ok,
+        "outputs": {
+            name: {"dtype": str(array.dtype), "shape": array.shape, "mismatch": result.mismatches.get(name)}
+            for name, array in result.outputs.items()
+        },
+        "findings": [str(finding) for finding in result.findings],
+        "counters": None if result.counters is None else result.counters.as_json(),
+    }
+    return json.dumps(found) + "\n"

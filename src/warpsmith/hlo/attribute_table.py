@@ -11,6 +11,7 @@ from typing import cast
 
 from warpsmith.errors import BadAttribute
 from warpsmith.hlo import attribute_readers as readers
+from warpsmith.hlo import attribute_structures as structures
 from warpsmith.hlo.attributes import RawText, SliceDim, braced
 from warpsmith.hlo.lexer import escape
 from warpsmith.hlo.literal_text import literal_text
@@ -132,14 +133,14 @@ KINDS: dict[str, ValueKind] = {
         ValueKind("computation", readers.read_reference, _print_reference, "computation"),
         ValueKind("computations", readers.read_references, _print_references, "computation"),
         ValueKind("instructions", readers.read_references, _print_references, "instruction"),
-        ValueKind("slice", readers.read_slice, _print_slice),
-        ValueKind("padding", readers.read_padding, _print_plain),
-        ValueKind("window", readers.read_window, _print_plain),
-        ValueKind("dim labels", readers.read_dim_labels, _print_plain),
-        ValueKind("groups", readers.read_groups, _print_ints),
-        ValueKind("aliases", readers.read_aliases, _print_spaced),
-        ValueKind("module aliases", readers.read_aliases, _print_padded),
-        ValueKind("donors", readers.read_donors, _print_padded),
+        ValueKind("slice", structures.read_slice, _print_slice),
+        ValueKind("padding", structures.read_padding, _print_plain),
+        ValueKind("window", structures.read_window, _print_plain),
+        ValueKind("dim labels", structures.read_dim_labels, _print_plain),
+        ValueKind("groups", structures.read_groups, _print_ints),
+        ValueKind("aliases", structures.read_aliases, _print_spaced),
+        ValueKind("module aliases", structures.read_aliases, _print_padded),
+        ValueKind("donors", structures.read_donors, _print_padded),
         ValueKind("shape", readers.read_shape, _print_plain),
         ValueKind("shapes", readers.read_shapes, _print_spaced),
         ValueKind("entry layout", readers.read_entry_layout, _print_plain),

@@ -77,16 +77,20 @@ class ComputationBuilder:
         return instruction
 
     def parameter(self, number: int, shape: AnyShape, name: str | None = None) -> HloInstruction:
+        """Parameter `number`, named `p<number>` unless a name is given."""
         return self.add("parameter", shape, name=name or f"p{number}", parameter_number=number)
 
     def constant(self, value: Array | Literal, name: str | None = None) -> HloInstruction:
+        """A constant of an array's elements, or of a literal."""
         literal = value if isinstance(value, Literal) else Literal.of(value)
         return self.add("constant", literal.shape, name=name, literal=literal)
 
     def tuple(self, operands: Sequence[HloInstruction], name: str | None = None) -> HloInstruction:
+        """A tuple of values."""
         return self.add("tuple", TupleShape(tuple(operand.shape for operand in operands)), operands, name=name)
 
     def get_tuple_element(self, operand: HloInstruction, index: int, name: str | None = None) -> HloInstruction:
+        """Element `index` of a tuple; InvalidHlo if there is none."""
         shape = operand.shape
         if not isinstance(shape, TupleShape) or not 0 <= index < len(shape.elements):
             raise InvalidHlo(f"'{operand.name}' of {shape} has no element {index}")

@@ -64,6 +64,7 @@ class Scanner:
         self.pos = pos
 
     def span(self, start: int | None = None, length: int = 1) -> Span:
+        """A place in the text: this one, or `length` characters from `start`."""
         return self.source.span(self.pos if start is None else start, length)
 
     def error(self, cause: str, start: int | None = None, length: int = 1, help: str | None = None) -> HloSyntaxError:
@@ -80,6 +81,7 @@ class Scanner:
         return self.pos
 
     def at_end(self) -> bool:
+        """Whether nothing but white space and comments is left."""
         return self.skip() >= len(self.text)
 
     def peek(self) -> str:
@@ -136,6 +138,7 @@ class Scanner:
         return match.group().removeprefix("%"), match.start()
 
     def integer(self, what: str) -> int:
+        """An integer of at most 64 bits; HloSyntaxError names `what` was expected."""
         match = self.match(_INT)
         if match is None:
             raise self.expected(what)

@@ -99,10 +99,12 @@ class Literal:
 
     @staticmethod
     def tuple_of(elements: Sequence[Literal]) -> Literal:
+        """A tuple of literals."""
         return Literal(TupleShape(tuple(each.shape for each in elements)), None, tuple(elements), False)
 
     @property
     def is_tuple(self) -> bool:
+        """Whether it is a tuple's."""
         return isinstance(self.shape, TupleShape)
 
     @property

@@ -43,6 +43,7 @@ class Origin:
 
     @property
     def span(self) -> Span:
+        """The place in the source text."""
         return self.source.span(self.start, self.length)
 
 
@@ -78,6 +79,7 @@ class HloInstruction:
 
     @property
     def metadata(self) -> OpMetadata | None:
+        """Where the instruction comes from, if the module says so."""
         found = self.attributes.get("metadata")
         return found if isinstance(found, OpMetadata) else None
 
@@ -148,9 +150,11 @@ class HloComputation:
 
     @property
     def span(self) -> Span | None:
+        """Its place in the source text; None for one that was built."""
         return self.origin.span if self.origin is not None else None
 
     def is_root(self, instruction: HloInstruction) -> bool:
+        """Whether an instruction is the computation's result."""
         return instruction is self.root
 
     def instruction(self, name: str) -> HloInstruction:

@@ -91,6 +91,7 @@ def _integers(texts: Sequence[str], dtype: DType) -> Array:
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
     if dtype.is_signed:
         return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
     return 0, (1 << dtype.bits) - 1

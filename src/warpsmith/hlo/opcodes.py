@@ -48,6 +48,7 @@ class Opcode:
 
     @property
     def attribute_names(self) -> tuple[str, ...]:
+        """The attributes that it must, may, or like any op may have."""
         return (*self.required, *self.optional, *sorted(COMMON_ATTRIBUTES))
 
 

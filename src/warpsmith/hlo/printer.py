@@ -15,7 +15,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape
 from warpsmith.hlo.style import DEFAULT, PrintStyle
 
-__all__ = ["print_computation", "print_instruction", "print_module"]
+__all__ = ["print_instruction", "print_module"]
 
 _RAW = KINDS["raw"]
 STACK_FRAMES = "stack_frames"
@@ -35,13 +35,6 @@ def print_module(module: HloModule, style: PrintStyle | None = None) -> str:
         lines.append("\n\n" if index else "")
         printer.computation(lines, computation, computation is module.entry)
     lines.append(chosen.tail)
-    return "".join(lines)
-
-
-def print_computation(computation: HloComputation, style: PrintStyle = DEFAULT, *, entry: bool = False) -> str:
-    """One computation's text."""
-    lines: list[str] = []
-    _Printer(style).computation(lines, computation, entry)
     return "".join(lines)
 
 

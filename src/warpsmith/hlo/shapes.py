@@ -117,14 +117,17 @@ class Shape:
 
     @property
     def is_tuple(self) -> bool:
+        """False: this is an array's shape, or a token's."""
         return False
 
     @property
     def is_array(self) -> bool:
+        """Whether it is an array's (not a token's)."""
         return self.dtype.is_array_element
 
     @property
     def rank(self) -> int:
+        """The number of dims."""
         return len(self.dims)
 
     @property
@@ -146,6 +149,7 @@ class Shape:
 
     @property
     def is_row_major(self) -> bool:
+        """Whether the last dim is fastest and the first slowest, in memory."""
         return self.layout is None or self.minor_to_major == tuple(range(len(self.dims) - 1, -1, -1))
 
     def strides(self) -> tuple[int, ...]:
@@ -161,12 +165,15 @@ class Shape:
         return tuple(self.dims[dim] for dim in reversed(self.minor_to_major))
 
     def with_dtype(self, dtype: DType) -> Shape:
+        """The same dims and layout of another element type."""
         return Shape(dtype, self.dims, self.layout, self.dynamic, self.buffer)
 
     def with_layout(self, layout: Layout | None) -> Shape:
+        """The same dims in another order in memory."""
         return Shape(self.dtype, self.dims, layout, self.dynamic, self.buffer)
 
     def without_layout(self) -> Shape:
+        """The same dims with the default layout, row-major."""
         return self if self.layout is None else self.with_layout(None)
 
     def leaves(self) -> list[Shape]:
@@ -201,10 +208,12 @@ class TupleShape:
 
     @property
     def is_tuple(self) -> bool:
+        """True."""
         return True
 
     @property
     def is_array(self) -> bool:
+        """False."""
         return False
 
     def leaves(self) -> list[Shape]:
@@ -217,6 +226,7 @@ class TupleShape:
         return sum(leaf.byte_size for leaf in _leaves(self))
 
     def without_layout(self) -> TupleShape:
+        """The same tuple with all arrays row-major."""
         return TupleShape(tuple(element.without_layout() for element in self.elements))
 
     def text(self, *, layout: bool = True) -> str:

@@ -68,6 +68,7 @@ class Domain:
             self.is_empty = new.is_empty
 
     def bounds_of(self, variable: Var) -> Interval:
+        """The values that a dim or symbol may have."""
         return (self.symbols if variable.is_symbol else self.dims)[variable.id]
 
 

@@ -90,6 +90,7 @@ class Interval:
 
     @classmethod
     def point(cls, value: int) -> Interval:
+        """The interval of one number."""
         return cls(value, value)
 
     @classmethod
@@ -104,10 +105,12 @@ class Interval:
 
     @property
     def bounds(self) -> Bounds:
+        """Both ends, inclusive."""
         return self.lower, self.upper
 
     @property
     def is_empty(self) -> bool:
+        """Whether no number is in it."""
         return self.lower > self.upper
 
     @property
@@ -130,6 +133,7 @@ class Interval:
         return self.lower <= value <= self.upper
 
     def intersect(self, other: Interval) -> Interval:
+        """The numbers that are in both."""
         return Interval(max(self.lower, other.lower), min(self.upper, other.upper))
 
     def union(self, other: Interval) -> Interval:

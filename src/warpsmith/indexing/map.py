@@ -43,6 +43,7 @@ class Variable:
 
     @property
     def size(self) -> int:
+        """How many values it may have."""
         return self.bounds.size
 
 
@@ -141,14 +142,17 @@ class IndexingMap:
 
     @property
     def num_dims(self) -> int:
+        """How many dims (d0, d1...) it has."""
         return len(self.dim_vars)
 
     @property
     def num_symbols(self) -> int:
+        """How many symbols it has: range variables, then runtime variables."""
         return len(self.range_vars) + len(self.rt_vars)
 
     @property
     def num_results(self) -> int:
+        """How many results it has."""
         return len(self.results)
 
     @property

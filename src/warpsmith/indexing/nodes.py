@@ -60,6 +60,7 @@ class Expr:
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of."""
         return ()
 
     @property
@@ -154,6 +155,7 @@ class Add(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The terms."""
         return self.terms
 
     def __reduce__(self) -> tuple[Callable[..., Expr], tuple[Expr, ...]]:
@@ -169,6 +171,7 @@ class Binary(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """Both sides."""
         return self.lhs, self.rhs
 
     def __reduce__(self) -> tuple[Callable[[Expr, Expr], Expr], tuple[Expr, Expr]]:
@@ -267,6 +270,7 @@ def _publish(key: _TableKey, node: Expr) -> Expr:
 
 
 def make_binary(kind: type[_BinaryT], lhs: Expr, rhs: Expr) -> Expr:
+    """The one node of a kind with these sides, simplified no further."""
     key = (kind, lhs, rhs)
     known = _find(key)
     if known is not None:

@@ -114,13 +114,16 @@ class AttributeParser(BaseParser):
             self.expect(",", "or '}'")
 
     def optional_dict(self) -> dict[str, Attribute]:
+        """`{name = attribute, ...}`, or nothing, which is the empty one."""
         return self.attribute_dict() if self.tokens[self.i] == "{" else {}
 
     def array_attribute(self) -> Attribute:
+        """`[a, b]`."""
         self.i += 1
         return at.array(self.comma_separated("]", self.attribute))
 
     def hash_attribute(self) -> Attribute:
+        """An attribute that begins with `#`: an alias, or one of a dialect."""
         token = self.tokens[self.i]
         self.i += 1
         if _MAP.match(token):
@@ -146,6 +149,7 @@ class AttributeParser(BaseParser):
         return at.indexing_map(map)
 
     def dense_array(self) -> Attribute:
+        """`array<i64: 1, 2>`, from its `<` on."""
         self.expect("<", "after 'array'")
         element = self.type()
         if not isinstance(element, ty.IntegerType):
@@ -177,6 +181,7 @@ class AttributeParser(BaseParser):
         return self.dense_elements(type)
 
     def dense_elements(self, type: Type | None = None) -> Attribute:
+        """`dense<...> : type`, from its `<` on; `type` if it stands elsewhere."""
         start = self.i
         self.expect("<", "after 'dense'")
         tokens: list[int] = []

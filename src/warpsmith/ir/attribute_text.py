@@ -86,10 +86,12 @@ def unquote(token: str) -> str:
 
 
 def attribute_name(name: str) -> str:
+    """An attribute's name as text: quoted unless it's a plain word."""
     return name if _PLAIN_NAME.fullmatch(name) else quote(name)
 
 
 def symbol_text(name: str) -> str:
+    """A symbol as text: `@name`, quoted if it must be."""
     return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f"@{quote(name)}"
 
 

@@ -100,6 +100,8 @@ class FloatAttr(Attribute):
 
 
 class StringAttr(Attribute):
+    """`"text"`."""
+
     __slots__ = ("value",)
 
     def __init__(self, value: str) -> None:
@@ -107,6 +109,8 @@ class StringAttr(Attribute):
 
 
 class TypeAttr(Attribute):
+    """A type: that of a function, say."""
+
     __slots__ = ("type",)
 
     def __init__(self, type: Type) -> None:
@@ -123,6 +127,8 @@ class SymbolRefAttr(Attribute):
 
 
 class ArrayAttr(Attribute):
+    """`[a, b]`: attributes in order."""
+
     __slots__ = ("items",)
 
     def __init__(self, items: tuple[Attribute, ...]) -> None:
@@ -130,12 +136,15 @@ class ArrayAttr(Attribute):
 
 
 class DictAttr(Attribute):
+    """`{a = 1, b}`: attributes by name, sorted by it."""
+
     __slots__ = ("items",)
 
     def __init__(self, items: tuple[tuple[str, Attribute], ...]) -> None:
         self.items = items
 
     def get(self, name: str) -> Attribute | None:
+        """The attribute of a name; None if there is none."""
         for key, value in self.items:
             if key == name:
                 return value
@@ -213,6 +222,7 @@ def integer_attr(value: int, type: Type = INDEX) -> IntegerAttr:
 
 
 def boolean(value: bool) -> IntegerAttr:
+    """`true` or `false`, an i1."""
     return _integer(int(value), I1)
 
 
@@ -236,21 +246,25 @@ def scalar_attr(value: np.generic, type: Type) -> IntegerAttr | FloatAttr:
 
 @cache
 def string(value: str) -> StringAttr:
+    """The one attribute of a text."""
     return StringAttr(value)
 
 
 @cache
 def type_attr(type: Type) -> TypeAttr:
+    """The one attribute of a type."""
     return TypeAttr(type)
 
 
 @cache
 def symbol(name: str) -> SymbolRefAttr:
+    """The one reference to a symbol, given without its `@`."""
     return SymbolRefAttr(name)
 
 
 @cache
 def opaque(text: str) -> OpaqueAttr:
+    """An attribute that is kept as text."""
     return OpaqueAttr(text)
 
 
@@ -260,6 +274,7 @@ def _array(items: tuple[Attribute, ...]) -> ArrayAttr:
 
 
 def array(items: Iterable[Attribute]) -> ArrayAttr:
+    """The one array of these attributes."""
     return _array(tuple(items))
 
 
@@ -269,6 +284,7 @@ def _dictionary(items: tuple[tuple[str, Attribute], ...]) -> DictAttr:
 
 
 def dictionary(items: Mapping[str, Attribute]) -> DictAttr:
+    """The one dictionary of these attributes."""
     return _dictionary(tuple(sorted(items.items())))
 
 
@@ -278,6 +294,7 @@ def _dense_array(element: Type, values: tuple[int, ...]) -> DenseArrayAttr:
 
 
 def dense_array(values: Sequence[int], element: Type = I64) -> DenseArrayAttr:
+    """`array<type: ...>` of integers, i64 unless another type is given."""
     return _dense_array(element, tuple(values))
 
 

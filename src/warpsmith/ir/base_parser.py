@@ -48,6 +48,7 @@ class BaseParser(TokenStream):
         return token
 
     def integer(self, what: str = "an integer") -> int:
+        """A whole number, decimal or hexadecimal; IrSyntaxError names `what` was expected."""
         token = self.tokens[self.i]
         if not is_number(token) or not is_whole(token):
             raise self.error(f"expected {what}, found {self.shown()}")
@@ -61,6 +62,7 @@ class BaseParser(TokenStream):
         return int(token, 16 if "x" in token else 10)
 
     def string(self, what: str = "a string") -> str:
+        """A quoted string, unescaped; IrSyntaxError names `what` was expected."""
         token = self.tokens[self.i]
         if token[:1] != '"' or len(token) < 2:
             raise self.error(f"expected {what}, found {self.shown()}")
@@ -91,6 +93,7 @@ class BaseParser(TokenStream):
             raise self.error(f"nested more than {DEEPEST} levels deep")
 
     def leave(self) -> None:
+        """One nesting less; the counterpart of `enter`."""
         self._depth -= 1
 
     def comma_separated(self, close: str, parse: Callable[[], _T]) -> list[_T]:
@@ -237,8 +240,10 @@ class BaseParser(TokenStream):
 
 
 def is_number(token: str) -> bool:
+    """Whether a token is a number."""
     return token[:1] in _DIGITS if token[:1] != "-" else token[1:2] in _DIGITS
 
 
 def is_whole(token: str) -> bool:
+    """Whether a number's token is one of an integer."""
     return token.lstrip("-").isdigit() or "x" in token

@@ -30,10 +30,12 @@ class Builder:
 
     @staticmethod
     def at_end(block: Block, location: Location = UNKNOWN) -> Builder:
+        """A builder that appends to a block."""
         return Builder(block, None, location)
 
     @staticmethod
     def at_start(block: Block, location: Location = UNKNOWN) -> Builder:
+        """A builder in front of a block's first op."""
         return Builder(block, block.first, location)
 
     @staticmethod
@@ -43,6 +45,7 @@ class Builder:
 
     @staticmethod
     def after(op: Operation) -> Builder:
+        """A builder behind an op, with its location."""
         return Builder(op.block, op.next, op.location)
 
     def insert(self, op: Operation) -> Operation:

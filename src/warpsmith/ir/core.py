@@ -68,6 +68,7 @@ class Value:
 
     @property
     def has_one_use(self) -> bool:
+        """Whether one operand, of all ops, is this value."""
         return len(self.users) == 1 and next(iter(self.users.values())) == 1
 
     @property
@@ -77,10 +78,13 @@ class Value:
 
     @property
     def parent_block(self) -> Block | None:
+        """The block that the value is defined in."""
         raise InternalError("a bare value has no block")
 
 
 class OpResult(Value):
+    """Result `index` of `op`."""
+
     __slots__ = ("index", "op")
 
     def __init__(self, type: Type, op: Operation, index: int, name: str = "") -> None:
@@ -92,14 +96,18 @@ class OpResult(Value):
 
     @property
     def defining_op(self) -> Operation | None:
+        """The op whose result it is."""
         return self.op
 
     @property
     def parent_block(self) -> Block | None:
+        """The block of that op; None while it's in none."""
         return self.op.block
 
 
 class BlockArgument(Value):
+    """Argument `index` of `block`."""
+
     __slots__ = ("block", "index")
 
     def __init__(self, type: Type, block: Block, index: int, name: str = "") -> None:
@@ -109,6 +117,7 @@ class BlockArgument(Value):
 
     @property
     def parent_block(self) -> Block | None:
+        """The block whose argument it is."""
         return self.block
 
 
@@ -157,6 +166,7 @@ class Operation:
     # -- what it is
     @property
     def name(self) -> str:
+        """The op's full name, such as `arith.addi`."""
         return self.row.name
 
     @property
@@ -203,6 +213,7 @@ class Operation:
 
     # -- operands
     def set_operand(self, index: int, value: Value) -> None:
+        """Replace one operand."""
         old = self.operands[index]
         if old is value:
             return
@@ -211,6 +222,7 @@ class Operation:
         value.users[self] = value.users.get(self, 0) + 1
 
     def set_operands(self, values: Sequence[Value]) -> None:
+        """Replace all operands; there may be more or fewer than before."""
         for old in self.operands:
             self._drop_use(old)
         self.operands = list(values)
@@ -248,6 +260,7 @@ class Operation:
         self.block = self.prev = self.next = None
 
     def move_before(self, other: Operation) -> None:
+        """Take the op from where it is, and put it in front of another."""
         self.unlink()
         _block_of(other).insert_before(other, self)
 
@@ -389,15 +402,18 @@ class Block:
 
     @property
     def parent_op(self) -> Operation | None:
+        """The op whose region the block is in; None while it's in none."""
         return self.region.parent if self.region is not None else None
 
     @property
     def terminator(self) -> Operation:
+        """The last op; InternalError for an empty block."""
         if self.last is None:
             raise InternalError("a block without a terminator")
         return self.last
 
     def append(self, op: Operation) -> Operation:
+        """Put an op at the end; returns it."""
         op.block = self
         op.prev = self.last
         op.next = None
@@ -409,6 +425,7 @@ class Block:
         return op
 
     def insert_before(self, anchor: Operation, op: Operation) -> Operation:
+        """Put an op in front of another one of the block; returns it."""
         op.block = self
         op.prev, op.next = anchor.prev, anchor
         if anchor.prev is None:
@@ -419,14 +436,17 @@ class Block:
         return op
 
     def insert_after(self, anchor: Operation, op: Operation) -> Operation:
+        """Put an op behind another one of the block; returns it."""
         if anchor.next is None:
             return self.append(op)
         return self.insert_before(anchor.next, op)
 
     def prepend(self, op: Operation) -> Operation:
+        """Put an op in front of all; returns it."""
         return self.append(op) if self.first is None else self.insert_before(self.first, op)
 
     def add_arg(self, type: Type, name: str = "") -> BlockArgument:
+        """One more argument."""
         arg = BlockArgument(type, self, len(self.args), name)
         self.args.append(arg)
         return arg
@@ -452,6 +472,7 @@ class Region:
             self.add(block)
 
     def add(self, block: Block) -> Block:
+        """Put a block at the end; returns it."""
         block.region = self
         self.blocks.append(block)
         return block

@@ -79,6 +79,7 @@ def is_pure(op: Operation) -> bool:
 
 
 def has_effects(op: Operation) -> bool:
+    """Whether an op reads or writes memory, or does anything else than to give results."""
     return not is_pure(op)
 
 

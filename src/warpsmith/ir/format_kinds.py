@@ -48,6 +48,7 @@ def print_flags(attribute: Attribute, row: OpRow) -> str | None:
 
 
 def parse_flags(p: Parser, row: OpRow, name: str) -> Attribute | None:
+    """Flags after a keyword (`fastmath<contract>`, `overflow<nsw>`); None where there are none."""
     keyword = _FLAGS[name]
     index = p.i
     if not p.accept(keyword):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warpsmith.ir import attributes as at
+from warpsmith.ir import llvm_types as lt
 from warpsmith.ir import types as ty
 from warpsmith.ir.core import Operation
 from warpsmith.ir.diagnostics import invalid
@@ -108,9 +109,9 @@ def _func(op: Operation) -> None:
 
 def _llvm_func(op: Operation) -> None:
     type = op.attributes["function_type"]
-    if not isinstance(type, at.TypeAttr) or not isinstance(type.type, ty.LLVMFunctionType):
+    if not isinstance(type, at.TypeAttr) or not isinstance(type.type, lt.LLVMFunctionType):
         raise invalid(op, "function_type is no !llvm.func type")
-    results = [] if type.type.result is ty.VOID else [type.type.result]
+    results = [] if type.type.result is lt.VOID else [type.type.result]
     _arguments(op, type.type.inputs, results, "llvm.return")
 
 
@@ -134,8 +135,8 @@ def _signature(target: Operation) -> tuple[Sequence[Type], Sequence[Type]] | Non
     type = found.type if isinstance(found, at.TypeAttr) else None
     if isinstance(type, ty.FunctionType):
         return type.inputs, type.results
-    if isinstance(type, ty.LLVMFunctionType):
-        return type.inputs, [] if type.result is ty.VOID else [type.result]
+    if isinstance(type, lt.LLVMFunctionType):
+        return type.inputs, [] if type.result is lt.VOID else [type.result]
     return None
 
 

@@ -21,6 +21,7 @@ Rule = Callable[[Operation], None]
 
 
 def bitcast(op: Operation) -> None:
+    """A bitcast keeps the number of bits, and isn't one of index."""
     a, b = op.operands[0].type, op.results[0].type
     if ty.bit_width(a) != ty.bit_width(b) or isinstance(ty.element_type(a), ty.IndexType):
         raise invalid(op, f"a bitcast from {a} to {b}", "both have the same number of bits")

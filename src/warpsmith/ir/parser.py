@@ -72,6 +72,7 @@ class Parser(AttributeParser):
 
     # -- the whole text
     def module(self) -> Operation:
+        """All ops of the text, in a `builtin.module` unless it is one itself.  IrSyntaxError for what isn't IR."""
         block = Block()
         tokens = self.tokens
         while (token := tokens[self.i]) != END:
@@ -252,6 +253,7 @@ class Parser(AttributeParser):
         return value.type if value is not None else None
 
     def resolve_all(self, indices: Sequence[int], types: Sequence[Type], what: str = "operands") -> list[Value]:
+        """The values of operands, one of each type; IrSyntaxError if they aren't as many."""
         if len(indices) != len(types):
             raise self.error(f"{len(indices)} {what}, but {len(types)} types", self.i - 1)
         return [self.resolve(i, t) for i, t in zip(indices, types, strict=True)]

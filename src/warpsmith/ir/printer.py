@@ -195,6 +195,7 @@ class Printer:
         self._attributes: dict[Attribute, str] = {}
 
     def text(self) -> str:
+        """All that was printed, below the aliases that it uses."""
         head = [f"{name} = {attribute_text(attribute)}\n" for attribute, name in self._aliases.items()]
         if head:
             head.append("\n")
@@ -302,10 +303,12 @@ class Printer:
             op = op.next
 
     def block_name(self, block: Block) -> str:
+        """A block's label."""
         return self.blocks.get(block, "^bb0")
 
     # -- pieces
     def operands(self, values: Iterable[Value]) -> str:
+        """The names of values, separated by commas."""
         names = self.names
         return ", ".join([names[v] for v in values])
 

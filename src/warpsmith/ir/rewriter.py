@@ -68,6 +68,7 @@ class Rewriter:
             self._queue.append(op)
 
     def push_users(self, value: Value) -> None:
+        """Look at all users of a value again."""
         for user in value.users:
             self.push(user)
 
@@ -152,6 +153,7 @@ class Rewriter:
             self.push(parent)
 
     def set_operand(self, op: Operation, index: int, value: Value) -> None:
+        """Replace one operand; what has lost its last user is looked at again."""
         old = op.operands[index]
         if old is not value:
             op.set_operand(index, value)
@@ -159,6 +161,7 @@ class Rewriter:
             self.changed(op)
 
     def set_operands(self, op: Operation, values: Sequence[Value]) -> None:
+        """Replace all operands; what has lost its last user is looked at again."""
         old = op.operands
         op.set_operands(values)
         for value in old:

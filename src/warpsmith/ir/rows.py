@@ -120,6 +120,7 @@ class OpRow:
         object.__setattr__(self, "dialect", self.name.partition(".")[0])
 
     def has(self, trait: int) -> bool:
+        """Whether the op has a trait."""
         return bool(self.traits & trait)
 
 

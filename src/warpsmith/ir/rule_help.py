@@ -17,29 +17,35 @@ __all__ = ["entry", "int_attr", "ints", "need", "need_index", "need_types", "nee
 
 
 def types_of(values: Sequence[Value]) -> list[Type]:
+    """The types of values."""
     return [v.type for v in values]
 
 
 def types_text(types: Sequence[Type]) -> str:
+    """Types as a message names them: `(i32, f32)`."""
     return f"({', '.join(map(str, types))})"
 
 
 def need_types(op: Operation, given: Sequence[Type], wanted: Sequence[Type], what: str) -> None:
+    """InvalidIr unless types are these; `what` names them (plural)."""
     if len(given) != len(wanted) or any(g is not w for g, w in zip(given, wanted, strict=True)):
         raise invalid(op, f"{what} are {types_text(given)}, but {types_text(wanted)} is needed")
 
 
 def need(op: Operation, value: Value, wanted: bool, what: str) -> None:
+    """InvalidIr for an operand that isn't `wanted`; `what` says what is."""
     if not wanted:
         raise invalid(op, f"an operand of type {value.type} where {what} is needed")
 
 
 def need_index(op: Operation, values: Sequence[Value]) -> None:
+    """InvalidIr unless all are of index type."""
     for value in values:
         need(op, value, value.type is ty.INDEX, "an index")
 
 
 def int_attr(op: Operation, name: str) -> int:
+    """The number of an integer attribute; InvalidIr if it's another."""
     found = op.attributes[name]
     if not isinstance(found, at.IntegerAttr):
         raise invalid(op, f"attribute '{name}' is no integer")
@@ -59,6 +65,7 @@ def ints(op: Operation, name: str) -> tuple[int, ...]:
 
 
 def entry(op: Operation, region: Region) -> Block:
+    """A region's first block; InvalidIr if it has none."""
     if not region.blocks:
         raise invalid(op, "an empty region", "its region has a block")
     return region.blocks[0]

@@ -19,20 +19,24 @@ if TYPE_CHECKING:
 
 
 def types_of(values: Sequence[Value]) -> list[Type]:
+    """The types of values."""
     return [v.type for v in values]
 
 
 def join(types: Sequence[Type]) -> str:
+    """Types separated by commas."""
     return ", ".join([t.text for t in types])
 
 
 def single_block(region: Region) -> Block:
+    """A region's only block; Unprintable (in the pretty form) if it has more, or none."""
     if len(region.blocks) != 1:
         raise Unprintable
     return region.blocks[0]
 
 
 def same_types(a: Sequence[Value], b: Sequence[Value]) -> None:
+    """Unprintable (in the pretty form) unless values have the same types one by one."""
     if len(a) != len(b) or any(x.type is not y.type for x, y in zip(a, b, strict=True)):
         raise Unprintable
 
@@ -46,17 +50,20 @@ def type_run(p: Parser) -> list[Type]:
 
 
 def read_types(p: Parser) -> list[Type]:
+    """`: type, type`."""
     p.expect(":", "and the types")
     return type_run(p)
 
 
 def read_yield(p: Parser) -> tuple[list[Value], dict[str, Attribute]]:
+    """Operands with their types, and attributes, of an op that only hands on."""
     refs = p.operand_list()
     attributes = p.optional_dict()
     return (p.resolve_all(refs, read_types(p)) if refs else []), attributes
 
 
 def inits_text(p: Printer, args: Sequence[Value], inits: Sequence[Value]) -> str:
+    """`(%arg = %init, ...)`."""
     return f"({', '.join([f'{p.names[a]} = {p.names[v]}' for a, v in zip(args, inits, strict=True)])})"
 
 

@@ -57,6 +57,7 @@ def _bad() -> list[Value]:
 
 
 def parse_for(p: Parser, row: OpRow) -> Operation:
+    """`scf.for %i = %lower to %upper step %step iter_args(...) -> (...) {...}`, after the op's name."""
     unsigned = p.accept("unsigned")
     iv = p.operand()
     p.expect("=", "and the bounds")
@@ -100,6 +101,7 @@ def print_if(p: Printer, op: Operation) -> None:
 
 
 def parse_if(p: Parser, row: OpRow) -> Operation:
+    """`scf.if %condition -> (...) {...} else {...}`, after the op's name."""
     condition = p.resolve(p.operand(), ty.I1)
     types = p.type_list() if p.accept("->") else []
     implicit = "" if types else "scf.yield"
@@ -128,6 +130,7 @@ def print_while(p: Printer, op: Operation) -> None:
 
 
 def parse_while(p: Parser, row: OpRow) -> Operation:
+    """`scf.while (%arg = %init) : (...) -> (...) {...} do {...}`, after the op's name."""
     args, inits = read_inits(p) if p.tokens[p.i] == "(" else ([], [])
     p.expect(":", "and the types")
     type = p.function_type()
@@ -151,6 +154,7 @@ def print_condition(p: Printer, op: Operation) -> None:
 
 
 def parse_condition(p: Parser, row: OpRow) -> Operation:
+    """`scf.condition(%condition) %values : types`, after the op's name."""
     p.expect("(", "and the condition")
     condition = p.resolve(p.operand(), ty.I1)
     p.expect(")", "after the condition")
@@ -179,6 +183,7 @@ def print_index_switch(p: Printer, op: Operation) -> None:
 
 
 def parse_index_switch(p: Parser, row: OpRow) -> Operation:
+    """`scf.index_switch %value -> types case 1 {...} default {...}`, after the op's name."""
     argument = p.resolve(p.operand(), ty.INDEX)
     attributes = p.optional_dict()
     types = type_run(p) if p.accept("->") else []
@@ -219,6 +224,7 @@ def print_br(p: Printer, op: Operation) -> None:
 
 
 def parse_br(p: Parser, row: OpRow) -> Operation:
+    """`cf.br ^block(%values : types)`, after the op's name."""
     target, values = _read_branch(p)
     return Operation(row, values, (), p.optional_dict(), (), [target])
 
@@ -238,6 +244,7 @@ def print_cond_br(p: Printer, op: Operation) -> None:
 
 
 def parse_cond_br(p: Parser, row: OpRow) -> Operation:
+    """`cf.cond_br %condition, ^a(...), ^b(...)`, after the op's name."""
     condition = p.resolve(p.operand(), ty.I1)
     weights: at.DenseArrayAttr | None = None
     if p.accept("weights"):

@@ -45,6 +45,7 @@ def print_module(p: Printer, op: Operation) -> None:
 
 
 def parse_module(p: Parser, row: OpRow) -> Operation:
+    """`module @name attributes {...} {...}`, after the op's name."""
     attributes: dict[str, Attribute] = {}
     if p.tokens[p.i][:1] == "@":
         attributes["sym_name"] = at.string(p.symbol_name())
@@ -64,6 +65,7 @@ def print_conversion_cast(p: Printer, op: Operation) -> None:
 
 
 def parse_conversion_cast(p: Parser, row: OpRow) -> Operation:
+    """`builtin.unrealized_conversion_cast %a : types to types`, after the op's name."""
     refs = p.operand_list()
     types = read_types(p) if refs else []
     p.expect("to", "and the types of the results")
@@ -84,6 +86,7 @@ def print_nullary(p: Printer, op: Operation) -> None:
 
 
 def parse_nullary(p: Parser, row: OpRow) -> Operation:
+    """An op without operands: its upper bound, attributes and type."""
     attributes: dict[str, Attribute] = {}
     if "upper_bound" in row.optional and p.accept("upper_bound"):
         attributes["upper_bound"] = at.integer_attr(p.integer(), ty.INDEX)
@@ -104,11 +107,13 @@ def print_yield(p: Printer, op: Operation) -> None:
 
 
 def parse_yield(p: Parser, row: OpRow) -> Operation:
+    """An op that hands on values: `%a, %b : types`."""
     operands, attributes = read_yield(p)
     return Operation(row, operands, (), attributes)
 
 
 def parse_sync(p: Parser, row: OpRow) -> Operation:
+    """An op whose results are its operands, synchronised: `%a, %b : types`."""
     operands, attributes = read_yield(p)
     return Operation(row, operands, types_of(operands), attributes)
 
@@ -135,6 +140,7 @@ def _dicts(attribute: Attribute | None, count: int) -> list[at.DictAttr | None]:
 
 
 def dict_text(p: Printer, attribute: at.DictAttr | None) -> str:
+    """` {a = 1, b}`, or nothing where there is no dictionary."""
     if attribute is None:
         return ""
     parts = [
@@ -156,6 +162,7 @@ def entry_arguments(op: Operation, inputs: Sequence[Type]) -> list[Value] | None
 def print_signature(
     p: Printer, args: list[Value] | None, inputs: Sequence[Type], dicts: Sequence[at.DictAttr | None]
 ) -> None:
+    """`(%a: type {attributes}, ...)`; without arguments the types alone."""
     names = [f"{p.names[a]}: " for a in args] if args is not None else [""] * len(inputs)
     p.write(f"({', '.join([f'{n}{t}{dict_text(p, d)}' for n, t, d in zip(names, inputs, dicts, strict=True)])})")
 
@@ -239,6 +246,7 @@ def put_dicts(attributes: dict[str, Attribute], key: str, dicts: Sequence[at.Dic
 
 
 def parse_func(p: Parser, row: OpRow) -> Operation:
+    """`func.func private @name(...) -> (...) attributes {...} {...}`, after the op's name."""
     attributes: dict[str, Attribute] = {}
     if p.tokens[p.i] in _VISIBILITY:
         attributes["sym_visibility"] = at.string(p.word("a visibility"))
@@ -290,6 +298,7 @@ def print_memref_global(p: Printer, op: Operation) -> None:
 
 
 def parse_memref_global(p: Parser, row: OpRow) -> Operation:
+    """`memref.global "private" constant @name : type = value`, after the op's name."""
     attributes: dict[str, Attribute] = {}
     if p.tokens[p.i][:1] == '"':
         attributes["sym_visibility"] = at.string(p.string())

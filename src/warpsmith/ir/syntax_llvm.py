@@ -8,14 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpsmith.ir import attributes as at
+from warpsmith.ir import llvm_types as lt
 from warpsmith.ir import types as ty
 from warpsmith.ir.attribute_text import symbol_text
 from warpsmith.ir.attributes import Attribute
 from warpsmith.ir.core import Operation, OpRow, Region, Value
 from warpsmith.ir.format import Unprintable
 from warpsmith.ir.format_kinds import KINDS
+from warpsmith.ir.llvm_types import llvm_struct
 from warpsmith.ir.syntax_func import entry_arguments, print_signature, put_dicts, read_arguments
-from warpsmith.ir.types import I1, Type, llvm_struct
+from warpsmith.ir.types import I1, Type
 
 if TYPE_CHECKING:
     from warpsmith.ir.parser import Parser
@@ -54,7 +56,7 @@ def print_func(p: Printer, op: Operation) -> None:
     if (
         not isinstance(name, at.StringAttr)
         or not isinstance(type, at.TypeAttr)
-        or not isinstance(type.type, ty.LLVMFunctionType)
+        or not isinstance(type.type, lt.LLVMFunctionType)
     ):
         raise Unprintable
     signature = type.type
@@ -69,7 +71,7 @@ def print_func(p: Printer, op: Operation) -> None:
     restore = p.names.isolated()
     p.write(f" {linkage}{symbol_text(name.value)}")
     print_signature(p, args, signature.inputs, dicts)
-    if signature.result is not ty.VOID:
+    if signature.result is not lt.VOID:
         p.write(f" -> {signature.result}")
     p.attributes(op, ("sym_name", "function_type", "linkage", "arg_attrs"), "attributes ")
     if args is not None:
@@ -79,12 +81,13 @@ def print_func(p: Printer, op: Operation) -> None:
 
 
 def parse_func(p: Parser, row: OpRow) -> Operation:
+    """`llvm.func @name(...) -> type {...}`, after the op's name."""
     attributes: dict[str, Attribute] = {}
     _read_linkage(p, attributes)
     attributes["sym_name"] = at.string(p.symbol_name())
     names, inputs, dicts = read_arguments(p)
-    result: Type = p.type() if p.accept("->") else ty.VOID
-    attributes["function_type"] = at.type_attr(ty.llvm_function(result, inputs))
+    result: Type = p.type() if p.accept("->") else lt.VOID
+    attributes["function_type"] = at.type_attr(lt.llvm_function(result, inputs))
     put_dicts(attributes, "arg_attrs", dicts)
     if p.accept("attributes"):
         attributes.update(p.attribute_dict())
@@ -116,6 +119,7 @@ def print_global(p: Printer, op: Operation) -> None:
 
 
 def parse_global(p: Parser, row: OpRow) -> Operation:
+    """`llvm.mlir.global internal constant @name(value) : type`, after the op's name."""
     attributes: dict[str, Attribute] = {}
     _read_linkage(p, attributes)
     attributes.setdefault("linkage", at.opaque("#llvm.linkage<external>"))
@@ -160,6 +164,7 @@ def print_gep(p: Printer, op: Operation) -> None:
 
 
 def parse_gep(p: Parser, row: OpRow) -> Operation:
+    """`llvm.getelementptr inbounds %p[%i, 0] : (...) -> type, type`, after the op's name."""
     start = p.i
     words: list[str] = []
     while p.tokens[p.i] in ("inbounds", "nusw", "nuw", "|"):
@@ -195,9 +200,9 @@ def parse_gep(p: Parser, row: OpRow) -> Operation:
 def part_type(type: Type, position: tuple[int, ...]) -> Type | None:
     """The type of the part of an aggregate at `position`; None if there is none."""
     for index in position:
-        if isinstance(type, ty.LLVMStructType) and 0 <= index < len(type.fields):
+        if isinstance(type, lt.LLVMStructType) and 0 <= index < len(type.fields):
             type = type.fields[index]
-        elif isinstance(type, ty.LLVMArrayType) and 0 <= index < type.count:
+        elif isinstance(type, lt.LLVMArrayType) and 0 <= index < type.count:
             type = type.element
         else:
             return None
@@ -237,6 +242,7 @@ def print_cmpxchg(p: Printer, op: Operation) -> None:
 
 
 def parse_cmpxchg(p: Parser, row: OpRow) -> Operation:
+    """`llvm.cmpxchg %p, %old, %new orders : type, type`, after the op's name."""
     refs = [p.operand()]
     for _ in range(2):
         p.expect(",", "and the other values")
@@ -262,6 +268,7 @@ def print_extractvalue(p: Printer, op: Operation) -> None:
 
 
 def parse_extractvalue(p: Parser, row: OpRow) -> Operation:
+    """`llvm.extractvalue %a[0] : type`, after the op's name."""
     container = p.operand()
     position, attributes, type, part = _read_part(p)
     return Operation(row, [p.resolve(container, type)], [part], {**attributes, "position": position})
@@ -281,6 +288,7 @@ def print_insertvalue(p: Printer, op: Operation) -> None:
 
 
 def parse_insertvalue(p: Parser, row: OpRow) -> Operation:
+    """`llvm.insertvalue %v, %a[0] : type`, after the op's name."""
     value = p.operand()
     p.expect(",", "and the aggregate")
     container = p.operand()
@@ -306,6 +314,7 @@ def print_shufflevector(p: Printer, op: Operation) -> None:
 
 
 def parse_shufflevector(p: Parser, row: OpRow) -> Operation:
+    """`llvm.shufflevector %a, %b [0, 1] : type`, after the op's name."""
     first = p.operand()
     p.expect(",", "and a second vector")
     second = p.operand()

@@ -67,6 +67,7 @@ def print_extract(p: Printer, op: Operation) -> None:
 
 
 def parse_extract(p: Parser, row: OpRow) -> Operation:
+    """`vector.extract %v[0] : type from type`, after the op's name."""
     source = p.operand()
     uses, static = _read_position(p)
     attributes = p.optional_dict()
@@ -88,6 +89,7 @@ def print_insert(p: Printer, op: Operation) -> None:
 
 
 def parse_insert(p: Parser, row: OpRow) -> Operation:
+    """`vector.insert %x, %v[0] : type into type`, after the op's name."""
     value = p.operand()
     p.expect(",", "and the vector")
     dest = p.operand()
@@ -151,6 +153,7 @@ def _read_transfer(p: Parser, reads: bool) -> tuple[list[int], list[int], dict[s
 
 
 def parse_transfer_read(p: Parser, row: OpRow) -> Operation:
+    """`vector.transfer_read %base[...], %padding, %mask : type, type`, after the op's name."""
     start = p.i - 1
     values, indices, attributes, base_type, type = _read_transfer(p, True)
     if not 2 <= len(values) <= 3:
@@ -163,6 +166,7 @@ def parse_transfer_read(p: Parser, row: OpRow) -> Operation:
 
 
 def parse_transfer_write(p: Parser, row: OpRow) -> Operation:
+    """`vector.transfer_write %v, %base[...], %mask : type, type`, after the op's name."""
     start = p.i - 1
     values, indices, attributes, type, base_type = _read_transfer(p, False)
     if len(values) > 3:
@@ -187,6 +191,7 @@ def print_shuffle(p: Printer, op: Operation) -> None:
 
 
 def parse_shuffle(p: Parser, row: OpRow) -> Operation:
+    """`vector.shuffle %a, %b [0, 1] : type, type`, after the op's name."""
     first = p.operand()
     p.expect(",", "and a second vector")
     second = p.operand()
@@ -215,6 +220,7 @@ def print_strided_slice(p: Printer, op: Operation) -> None:
 
 
 def parse_strided_slice(p: Parser, row: OpRow) -> Operation:
+    """`vector.extract_strided_slice %v {...} : type to type` and its counterpart, after the op's name."""
     start = p.i - 1
     refs = p.operand_list()
     attributes = p.optional_dict()

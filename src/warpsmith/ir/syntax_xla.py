@@ -60,6 +60,7 @@ def print_xla_loop(p: Printer, op: Operation) -> None:
 
 
 def parse_xla_loop(p: Parser, row: OpRow) -> Operation:
+    """`xla_gpu.loop (%dims)[%i] -> (%results) in #map iter_args(...) {...}`, after the op's name."""
     start = p.i - 1
     dims: list[int] = p.comma_separated(")", p.operand) if p.accept("(") else []
     ivs: list[int] = p.comma_separated("]", p.operand) if p.accept("[") else []
@@ -105,6 +106,7 @@ def print_apply_indexing(p: Printer, op: Operation) -> None:
 
 
 def parse_apply_indexing(p: Parser, row: OpRow) -> Operation:
+    """`xla.apply_indexing #map(%dims)[%symbols]`, after the op's name."""
     index = p.i
     map = p.attribute()
     if not isinstance(map, at.IndexingMapAttr):
@@ -130,6 +132,7 @@ def print_atomic_rmw(p: Printer, op: Operation) -> None:
 
 
 def parse_atomic_rmw(p: Parser, row: OpRow) -> Operation:
+    """`xla.atomic_rmw %dest[%i] : type {...}`, after the op's name."""
     dest = p.operand()
     p.expect("[", "and the indices")
     indices = p.operand_list()
@@ -159,6 +162,7 @@ def print_shuffle_reduce(p: Printer, op: Operation) -> None:
 
 
 def parse_shuffle_reduce(p: Parser, row: OpRow) -> Operation:
+    """`xla_gpu.shuffle_reduce(%values) to 16 combiner=@f {...}`, after the op's name."""
     p.expect("(", "and the values")
     refs = p.comma_separated(")", p.operand)
     p.expect("to", "and the largest distance")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from warpsmith.errors import IrSyntaxError, did_you_mean
+from warpsmith.ir import llvm_types as lt
 from warpsmith.ir import types as ty
 from warpsmith.ir.types import Type
 
@@ -209,7 +210,7 @@ class _Cursor:
             raise self.fail("expected a number of elements and 'x'")
         element = self.inside_llvm()
         self.expect(">")
-        return ty.llvm_array(int(found[1]), element)
+        return lt.llvm_array(int(found[1]), element)
 
     def llvm_struct(self) -> Type:
         self.expect("<")
@@ -220,7 +221,7 @@ class _Cursor:
                 self.expect(",")
             fields.append(self.inside_llvm())
         self.expect(">")
-        return ty.llvm_struct(fields)
+        return lt.llvm_struct(fields)
 
     def llvm_function(self) -> Type:
         self.expect("<")
@@ -232,7 +233,7 @@ class _Cursor:
                 self.expect(",")
             inputs.append(self.inside_llvm())
         self.expect(">")
-        return ty.llvm_function(result, inputs)
+        return lt.llvm_function(result, inputs)
 
 
 _SHAPED: dict[str, Callable[[_Cursor], Type]] = {
@@ -246,7 +247,7 @@ _LLVM: dict[str, Callable[[_Cursor], Type]] = {
     "func": _Cursor.llvm_function,
     "ptr": _Cursor.llvm_pointer,
     "struct": _Cursor.llvm_struct,
-    "void": lambda _: ty.VOID,
+    "void": lambda _: lt.VOID,
 }
 
 

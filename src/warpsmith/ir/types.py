@@ -31,10 +31,6 @@ __all__ = [
     "FunctionType",
     "IndexType",
     "IntegerType",
-    "LLVMArrayType",
-    "LLVMFunctionType",
-    "LLVMStructType",
-    "LLVMVoidType",
     "MemRefType",
     "NoneType",
     "PointerType",
@@ -50,9 +46,6 @@ __all__ = [
     "integer",
     "is_float",
     "is_integer",
-    "llvm_array",
-    "llvm_function",
-    "llvm_struct",
     "memref",
     "numpy_dtype",
     "pointer",
@@ -93,6 +86,8 @@ class IndexType(Type):
 
 
 class NoneType(Type):
+    """`none`: of what has no value."""
+
     __slots__ = ()
 
 
@@ -107,6 +102,8 @@ class FloatType(Type):
 
 
 class ComplexType(Type):
+    """`complex<element>`."""
+
     __slots__ = ("element",)
 
     def __init__(self, element: Type) -> None:
@@ -126,10 +123,12 @@ class ShapedType(Type):
 
     @property
     def rank(self) -> int:
+        """The number of dims."""
         return len(self.shape)
 
     @property
     def elements(self) -> int:
+        """The number of elements."""
         count = 1
         for dim in self.shape:
             count *= dim
@@ -137,6 +136,8 @@ class ShapedType(Type):
 
 
 class VectorType(ShapedType):
+    """A vector that registers hold, `vector<4xf32>`."""
+
     __slots__ = ()
 
 
@@ -163,6 +164,8 @@ class MemRefType(ShapedType):
 
 
 class FunctionType(Type):
+    """`(inputs) -> results`."""
+
     __slots__ = ("inputs", "results")
 
     def __init__(self, inputs: tuple[Type, ...], results: tuple[Type, ...]) -> None:
@@ -184,43 +187,9 @@ class PointerType(Type):
         self.space = space
 
 
-class LLVMArrayType(Type):
-    __slots__ = ("count", "element")
-
-    def __init__(self, count: int, element: Type) -> None:
-        super().__init__(f"!llvm.array<{count} x {_inside_llvm(element)}>")
-        self.count = count
-        self.element = element
-
-
-class LLVMStructType(Type):
-    __slots__ = ("fields",)
-
-    def __init__(self, fields: tuple[Type, ...]) -> None:
-        super().__init__(f"!llvm.struct<({', '.join(map(_inside_llvm, fields))})>")
-        self.fields = fields
-
-
-class LLVMVoidType(Type):
-    __slots__ = ()
-
-
-class LLVMFunctionType(Type):
-    __slots__ = ("inputs", "result")
-
-    def __init__(self, result: Type, inputs: tuple[Type, ...]) -> None:
-        super().__init__(f"!llvm.func<{_inside_llvm(result)} ({', '.join(map(_inside_llvm, inputs))})>")
-        self.result = result
-        self.inputs = inputs
-
-
-def _inside_llvm(type: Type) -> str:
-    """Within an LLVM type, the `!llvm.` of its parts is left out."""
-    return type.text.removeprefix("!llvm.")
-
-
 @cache
 def integer(width: int) -> IntegerType:
+    """The one signless integer type of a width."""
     return IntegerType(width)
 
 
@@ -248,18 +217,19 @@ def float_type(name: str) -> FloatType:
 
 
 def is_float_name(name: str) -> bool:
+    """Whether a word names a float type, as MLIR writes it."""
     return name in _FLOAT_WIDTHS
 
 
 I1, I8, I16, I32, I64 = (integer(w) for w in (1, 8, 16, 32, 64))
 INDEX = IndexType("index")
 NONE = NoneType("none")
-VOID = LLVMVoidType("!llvm.void")
 F16, BF16, F32, F64 = (float_type(n) for n in ("f16", "bf16", "f32", "f64"))
 
 
 @cache
 def complex_of(element: Type) -> ComplexType:
+    """The one complex type of an element type."""
     return ComplexType(element)
 
 
@@ -273,6 +243,7 @@ def _vector(shape: tuple[int, ...], element: Type) -> VectorType:
 
 
 def vector(shape: Sequence[int], element: Type) -> VectorType:
+    """The one vector type of a shape and an element type."""
     return _vector(tuple(shape), element)
 
 
@@ -302,6 +273,7 @@ def _memref(shape: tuple[int, ...], element: Type, space: int) -> MemRefType:
 
 
 def memref(shape: Sequence[int], element: Type, space: int = 0) -> MemRefType:
+    """The one memref type; `space` is 0, or 3 for a block's shared memory."""
     return _memref(tuple(shape), element, space)
 
 
@@ -311,35 +283,14 @@ def _function(inputs: tuple[Type, ...], results: tuple[Type, ...]) -> FunctionTy
 
 
 def function(inputs: Sequence[Type], results: Sequence[Type]) -> FunctionType:
+    """The one function type."""
     return _function(tuple(inputs), tuple(results))
 
 
 @cache
 def pointer(space: int = 0) -> PointerType:
+    """The one `!llvm.ptr` of an address space."""
     return PointerType(space)
-
-
-@cache
-def llvm_array(count: int, element: Type) -> LLVMArrayType:
-    return LLVMArrayType(count, element)
-
-
-@cache
-def _llvm_struct(fields: tuple[Type, ...]) -> LLVMStructType:
-    return LLVMStructType(fields)
-
-
-def llvm_struct(fields: Sequence[Type]) -> LLVMStructType:
-    return _llvm_struct(tuple(fields))
-
-
-@cache
-def _llvm_function(result: Type, inputs: tuple[Type, ...]) -> LLVMFunctionType:
-    return LLVMFunctionType(result, inputs)
-
-
-def llvm_function(result: Type, inputs: Sequence[Type]) -> LLVMFunctionType:
-    return _llvm_function(result, tuple(inputs))
 
 
 def element_type(type: Type) -> Type:

@@ -71,7 +71,7 @@ def _while(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     active: Array = np.ones(1, np.bool_) if outer is None else outer
     results: list[Datum] | None = None
     while True:
-        frame.mask = active
+        frame.mask = None if active.all() else active
         frame.bind(before.args, state)
         condition, *values = interpreter.block(frame, before)
         if not isinstance(condition, np.ndarray):
@@ -80,7 +80,7 @@ def _while(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
         active = active & condition
         if not active.any():
             break
-        frame.mask = active
+        frame.mask = None if active.all() else active
         frame.bind(after.args, results)
         state = interpreter.block(frame, after)
     frame.mask = outer
@@ -191,7 +191,7 @@ def _branch(interpreter: Interpreter, frame: Frame, op: Operation, conditions: l
     if op.results:
         # No thread is active: the values are never looked at, but must exist.
         if found is None:
-            frame.mask = np.zeros(1, np.bool_)
+            frame.mask = np.zeros(frame.threads, np.bool_)
             found = interpreter.block(frame, op.regions[0].blocks[0])
             frame.mask = outer
         frame.bind(op.results, found)

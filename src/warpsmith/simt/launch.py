@@ -16,9 +16,9 @@ from warpsmith.dtypes import pack, unpack
 from warpsmith.errors import SimulationError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Operation
+from warpsmith.ir.llvm_types import LLVMArrayType
 from warpsmith.ir.types import (
     IntegerType,
-    LLVMArrayType,
     MemRefType,
     PointerType,
     ShapedType,

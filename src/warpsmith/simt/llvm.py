@@ -15,7 +15,8 @@ from warpsmith.errors import SimulationError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import REGISTRY, Operation
 from warpsmith.ir.dialects import semantics as sem
-from warpsmith.ir.types import LLVMStructType, Type, VectorType, bit_width, element_type, numpy_dtype, vector
+from warpsmith.ir.llvm_types import LLVMStructType
+from warpsmith.ir.types import Type, VectorType, bit_width, element_type, numpy_dtype, vector
 from warpsmith.simt.accesses import constant
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.memory import (
@@ -101,6 +102,7 @@ def _getelementptr(_: Interpreter, frame: Frame, op: Operation) -> None:
 
 
 def pointer_of(frame: Frame, op: Operation, position: int) -> Pointer:
+    """The pointers that an operand holds; SimulationError if it's something else."""
     found = frame[op.operands[position]]
     if not isinstance(found, Pointer):
         raise SimulationError(f"{op.name} of what is no address{where_from(op)}")
@@ -137,6 +139,7 @@ def read_bytes(buffer: Buffer, places: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def write_bytes(buffer: Buffer, places: Array, value: Array, active: Array | None) -> None:
+    """Store each active thread's value at its byte."""
     active = np.ones(1, np.bool_) if active is None else active
     places, value, active = np.broadcast_arrays(places, value, active)
     bytes_ = np.ascontiguousarray(value[active]).reshape(-1, 1).view(np.uint8)

@@ -64,6 +64,7 @@ class Buffer:
 
     @property
     def bytes(self) -> Array:
+        """The memory, byte by byte."""
         return self.data.reshape(-1).view(np.uint8)
 
 

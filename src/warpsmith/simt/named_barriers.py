@@ -11,7 +11,7 @@ import numpy as np
 
 from warpsmith.simt.traffic import WARP, Array
 
-__all__ = ["BARRIERS", "HELP", "Meeting", "Trouble", "meet"]
+__all__ = ["BARRIERS", "HELP", "Meeting", "Trouble", "meet", "mixed"]
 
 BARRIERS = 16
 """How many barriers a block has."""
@@ -30,15 +30,26 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """The threads that meet, those of a block with the same number in `group`; and what is wrong, if anything is.
+    """The threads that meet, those of a block with the same number in `group`, and each one's barrier; and what is
+    wrong, if anything is.
 
-    Where too many meet, which of them go on together isn't known: they are in `crowd` and not among `lanes`.
+    Where too many meet, which of them go on together isn't known: none of them are among `lanes`.
     """
 
     lanes: Array
     group: Array
-    crowd: Array
+    barrier: Array
     trouble: Trouble | None
+
+
+def mixed(strangers: Array, meeting: Meeting) -> Trouble | None:
+    """What is wrong where some of those who meet know nothing of the last meeting at their barrier."""
+    if not strangers.size:
+        return None
+    number = int(meeting.barrier[np.searchsorted(meeting.lanes, strangers[0])])
+    cause = f"other warps met at barrier {number} before, and nothing that these waited for came after that: "
+    cause += "they may be counted together"
+    return Trouble("barrier-members", cause, int(strangers[0]), strangers.shape[0])
 
 
 def meet(mask: Array | None, number: Array, wanted: Array, blocks: int, per_block: int) -> Meeting:
@@ -73,7 +84,7 @@ def meet(mask: Array | None, number: Array, wanted: Array, blocks: int, per_bloc
         cause += f"{int(wanted[first[worst]])}: which of them go on together isn't known"
         trouble = Trouble("barrier-members", cause, int(lanes[first[worst]]), int(arrived[worst]))
     fits = ~many[where]
-    return Meeting(lanes[fits], where[fits], lanes[~fits], trouble)
+    return Meeting(lanes[fits], where[fits], number[fits], trouble)
 
 
 def _unknown(number: Array, wanted: Array, lanes: Array) -> Trouble | None:

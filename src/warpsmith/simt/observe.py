@@ -90,11 +90,10 @@ def barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     if torn is None:
         return
     _, here, away, lane = torn
-    block, thread = machine.place(lane, frame.threads)
     cause = f"{op.name}: {here} threads of a block wait here, {away} are elsewhere; one of these is"
-    who = f"block {words(block)}, thread {words(thread)}"
+    finding, who = _finding(interpreter, frame, op, "barrier-divergence", cause, lane, away)
     fail(
-        Finding("barrier-divergence", cause, site_of(op), block=block, thread=thread, count=away),
+        finding,
         cause=f"{cause} {who}{where_from(op)}",
         help="a barrier in a branch hangs unless all threads of the block take the branch",
     )
@@ -114,31 +113,25 @@ def whole_warp(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     torn = None if mask is None or machine.watch is None else machine.watch.torn_warp(mask)
     if torn is None:
         return
-    lane, count = torn
-    block, thread = machine.place(lane, frame.threads)
     cause = f"{op.name} waits for a lane that doesn't run it"
-    finding = Finding("shuffle-divergence", cause, site_of(op), block=block, thread=thread, count=count)
-    machine.findings.add(finding, ("shuffle-divergence", op))
+    finding, _ = _finding(interpreter, frame, op, "shuffle-divergence", cause, *torn)
+    machine.findings.add(finding, (finding.code, op))
 
 
 def part_barrier(interpreter: Interpreter, frame: Frame, op: Operation, number: Array, count: Array) -> None:
     """Threads meet at a barrier of `count` of a block: CheckFailed where it can't be reached by as many."""
     machine = interpreter.machine
     meeting = meet(frame.mask, number, count, machine.blocks, machine.threads_per_block)
-    trouble, watch = meeting.trouble, machine.watch
-    if watch is not None:
-        watch.part_barrier(meeting.lanes, meeting.group)
+    mixed = None if machine.watch is None else machine.watch.part_barrier(meeting)
+    trouble = meeting.trouble or mixed
     if trouble is None:
         return
-    block, thread = machine.place(trouble.lane, frame.threads)
-    finding = Finding(
-        trouble.code, f"{op.name}: {trouble.cause}", site_of(op), block=block, thread=thread, count=trouble.count
-    )
+    cause = f"{op.name}: {trouble.cause}"
+    finding, who = _finding(interpreter, frame, op, trouble.code, cause, trouble.lane, trouble.count)
     if trouble.code == "barrier-members":
         machine.findings.add(finding, (trouble.code, op))
         return
-    who = f"block {words(block)}, thread {words(thread)}"
-    fail(finding, cause=f"{finding.message}; {who} is elsewhere{where_from(op)}", help=NAMED_BARRIER_HELP)
+    fail(finding, cause=f"{cause}; {who} is elsewhere{where_from(op)}", help=NAMED_BARRIER_HELP)
 
 
 def matrix(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
@@ -147,11 +140,18 @@ def matrix(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     short = None if machine.watch is None else machine.watch.short_warp(frame.mask)
     if short is None:
         return
-    lane, count = short
-    block, thread = machine.place(lane, frame.threads)
     cause = f"{op.name} is run by a part of a warp; it takes all 32 lanes"
-    finding = Finding("matrix-divergence", cause, site_of(op), block=block, thread=thread, count=count)
-    machine.findings.add(finding, ("matrix-divergence", op))
+    finding, _ = _finding(interpreter, frame, op, "matrix-divergence", cause, *short)
+    machine.findings.add(finding, (finding.code, op))
+
+
+def _finding(
+    interpreter: Interpreter, frame: Frame, op: Operation, code: str, cause: str, lane: int, count: int
+) -> tuple[Finding, str]:
+    """What `count` threads did wrong at an op, `lane` of the batch among them; and who that is, in words."""
+    block, thread = interpreter.machine.place(lane, frame.threads)
+    who = f"block {words(block)}, thread {words(thread)}"
+    return Finding(code, cause, site_of(op), block=block, thread=thread, count=count), who
 
 
 def parted(interpreter: Interpreter, frame: Frame, some: Array, others: Array) -> None:

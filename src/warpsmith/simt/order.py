@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.simt.named_barriers import BARRIERS
 from warpsmith.simt.shadow import Clock
 from warpsmith.simt.traffic import WARP
 
@@ -38,11 +39,16 @@ class Order:
         self._timed = False
         self._moment = 0
         self._seen = np.zeros((blocks.shape[0], self.warps, self.warps), np.int32) if partial else None
+        # Of each barrier: when some of a block's warps last met there, and one of them; when the whole block last met.
+        self._met, self._there = (np.zeros((blocks.shape[0], BARRIERS), np.int32) for _ in range(2))
+        self._block_moment = np.zeros(blocks.shape[0], np.int32)
 
     def barrier(self, lanes: Array) -> None:
         """All threads of these threads' blocks have met."""
         self._timed = True
-        self._block_time[np.unique(lanes // self.per_block)] += 1
+        blocks = np.unique(lanes // self.per_block)
+        self._block_time[blocks] += 1
+        self._block_moment[blocks] = self._moment
 
     def warp_barrier(self, mask: Array | None) -> None:
         """These threads have met the others of their warp."""
@@ -55,22 +61,37 @@ class Order:
             self._moment += 1
             self._seen[block, warp, warp] = self._moment
 
-    def part_barrier(self, lanes: Array, group: Array) -> None:
-        """Of these threads, those of one block and `group` have met; they are whole warps."""
+    def part_barrier(self, lanes: Array, group: Array, barrier: Array) -> Array:
+        """Of these threads, those of one block and `group` have met at a barrier; they are whole warps.
+
+        Returns those threads that don't know whether others, who met at the same barrier before, have all been there:
+        on hardware they might meet with some of these.
+        """
         self._timed = True
         self._warp_time[lanes] += 1
         if self._seen is None:
-            return
+            return lanes[:0]
         self._moment += 1
         block = lanes // self.per_block
         keys, number = np.unique(np.stack([block, group]), axis=1, return_inverse=True)
         members = np.zeros((keys.shape[1], self.warps), np.bool_)
         members[number, self.row[lanes] % self.warps] = True
         known = self._seen[keys[0]]
+        strangers = self._strangers(keys[0], number, barrier, members, known)[number, self.row[lanes] % self.warps]
         joint = np.where(members[:, :, None], known, 0).max(axis=1)
         joint = np.where(members, self._moment, joint)
         party, warp = np.nonzero(members)
         self._seen[keys[0][party], warp] = joint[party]
+        return lanes[strangers]
+
+    def _strangers(self, block: Array, number: Array, barrier: Array, members: Array, known: Array) -> Array:
+        """Of each party's warps, those that don't know of the last meeting at its barrier; now it's this one."""
+        at = np.zeros(block.shape[0], np.int64)
+        at[number] = barrier % BARRIERS
+        last, there = self._met[block, at], self._there[block, at]
+        self._met[block, at], self._there[block, at] = self._moment, members.argmax(axis=1)
+        unaware = known[np.arange(block.shape[0]), :, there] < last[:, None]
+        return members & unaware & (last > self._block_moment[block])[:, None]
 
     def _rows(self, lanes: Array) -> Array:
         """Which warps of the batch have all their threads among these."""

@@ -224,6 +224,7 @@ def _bind(
     copies: list[tuple[Array, Array]] = []
     values: dict[str, bytes] = {}
     regions: dict[int, Region] = {}
+    wholes: dict[tuple[int, int], tuple[Array, Array]] = {}
     for i, (parameter, given) in enumerate(zip(function.parameters, buffers, strict=True)):
         if isinstance(given, np.generic):
             values[parameter.name] = given.tobytes()
@@ -237,10 +238,35 @@ def _bind(
         flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
         if not given.flags.c_contiguous:
             copies.append((given, flat))
-        region = regions[i] = memory.add(f"'{parameter.name}'", flat.view(np.uint8))
+        data = flat.view(np.uint8)
+        if _goes_on(data, buffers):
+            known = wholes.setdefault(_place(data), (flat, _whole(data)))
+            data = known[1]
+        region = regions[i] = memory.add(f"'{parameter.name}'", data, flat.nbytes)
         values[parameter.name] = region.base.to_bytes(8, "little")
     rows = {name: np.frombuffer(data, np.uint8).reshape(1, -1) for name, data in values.items()}
-    return copies, rows, regions
+    back = [(flat, whole[: flat.nbytes].view(flat.dtype)) for flat, whole in wholes.values() if whole.flags.writeable]
+    return [*back, *copies], rows, regions
+
+
+def _place(array: Array) -> tuple[int, int]:
+    return array.__array_interface__["data"][0], array.nbytes
+
+
+def _goes_on(data: Array, buffers: Sequence[Array | np.generic]) -> bool:
+    """Whether a device's memory goes on behind a buffer: always, but of one that overlaps others that isn't known."""
+    if data.size == padded(data.size):
+        return False
+    others = [each for each in buffers if isinstance(each, np.ndarray) and _place(each) != _place(data)]
+    return not any(np.may_share_memory(data, each) for each in others)
+
+
+def _whole(data: Array) -> Array:
+    """A buffer's bytes, and those behind them that an aligned access may reach."""
+    whole = np.full(padded(data.size), 0xFF, np.uint8)
+    whole[: data.size] = data
+    whole.flags.writeable = data.flags.writeable
+    return whole
 
 
 def _watch(
@@ -277,6 +303,7 @@ def _track(watch: Watch, region: Region, item: int, number: int, checks: Checks)
             number in checks.read_only,
             item,
             number in checks.packed,
+            end=region.size,
         )
     )
 
@@ -301,7 +328,7 @@ def _run_batches(
             if launch.watch is not None:
                 for region in (memory.shared, memory.local):
                     space = region.name.split()[0]
-                    region.tracked = Tracked(region.name, space, region.data, region.copy, fresh=True)
+                    region.tracked = Tracked(region.name, space, region.data, region.copy, end=region.size, fresh=True)
             run(Frame(Batch(launch, chosen), code, dict(parameters)), None)
             count += 1
     return count

@@ -14,7 +14,9 @@ from warpsmith.simt.ptx_module import Address as AddressOperand
 from warpsmith.simt.ptx_operands import Context, Fetch
 from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_spec import Form
+from warpsmith.simt.ptx_uses import WORD, parts_of
 from warpsmith.simt.ptx_values import UNSIGNED, resize
+from warpsmith.simt.reach import Reach
 
 __all__ = ["ACCESS", "space_of", "vector_of", "window_of"]
 
@@ -62,14 +64,15 @@ def _load(context: Context) -> Step:
     place_space = window_of(named or space)
     if width not in (1, 2, 4, 8) or width * count > 32:
         context.unknown()
+    reach = _reach(context, targets, width, signed)
 
     def step(frame: Frame, mask: Mask) -> None:
         memory = frame.batch.memory
         try:
-            places = memory.places(place_space, address(frame), width * count, mask)
+            places = memory.places(place_space, address(frame), width * count, mask, tail=True)
             for place in places:
                 values = memory.load(place, width, count)
-                frame.batch.saw(instruction, "load", place, width * count, mask)
+                frame.batch.saw(instruction, "load", place, width * count, mask, reach=reach)
                 for slot, value in zip(slots, values, strict=True):
                     if slot is not None:
                         _put(frame, slot[0], resize(value, slot[1], signed), place, mask)
@@ -77,6 +80,14 @@ def _load(context: Context) -> Step:
             frame.batch.fault(instruction, fault)
 
     return step
+
+
+def _reach(context: Context, targets: Sequence[Operand], width: int, signed: bool) -> Reach | None:
+    """Which bytes of a load count; None for all (also where none does: a load of nothing is no widened one)."""
+    first = width == WORD and len(targets) == 1 and context.operands[1] in context.exchanged
+    parts = parts_of(targets, width, signed, context.demanded)
+    whole = ((0, width * len(targets)),)
+    return None if parts in ((), whole) and not first else Reach(parts or whole, spares=first)
 
 
 def _put(frame: Frame, slot: int, value: Array, place: Place, mask: Mask) -> None:
@@ -206,7 +217,7 @@ def _atomic(context: Context) -> Step:
         memory, threads = frame.batch.memory, frame.batch.threads
         whole = np.broadcast_to(address(frame), (threads,))
         try:
-            for place in memory.places(place_space, whole, width * count, mask):
+            for place in memory.places(place_space, whole, width * count, mask, tail=kind == "cas" and width == WORD):
                 frame.batch.saw(instruction, kind, place, width * count, mask)
                 for i, (slot, value) in enumerate(zip(slots, values, strict=True)):
                     old = _exchange(frame, atomic, place, i, count, value, swap, wanted)

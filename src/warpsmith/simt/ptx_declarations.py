@@ -23,28 +23,34 @@ class DeclarationParser:
 
     # -- cursor
     def fail(self, cause: str, help: str | None = None, at: int | None = None) -> NoReturn:
+        """Raise PtxSyntaxError at the current token, or at another."""
         self.tokens.fail(self.at if at is None else at, cause, help)
 
     def peek(self, text: str) -> bool:
+        """Whether this token comes next."""
         return self.texts[self.at] == text
 
     def take(self, text: str) -> bool:
+        """Go past a token if it comes next; whether it does."""
         if self.texts[self.at] == text:
             self.at += 1
             return True
         return False
 
     def expect(self, text: str) -> None:
+        """Go past a token; PtxSyntaxError if another comes next."""
         if not self.take(text):
             self.fail(f"'{text}' expected, found '{self.texts[self.at]}'")
 
     def word(self, what: str) -> str:
+        """The next token, a word; PtxSyntaxError names `what` was expected."""
         if self.kinds[self.at] != "word":
             self.fail(f"{what} expected, found '{self.texts[self.at]}'")
         self.at += 1
         return self.texts[self.at - 1]
 
     def integer(self, what: str) -> int:
+        """The next number, perhaps negative; PtxSyntaxError names `what` was expected."""
         negative = self.take("-")
         if self.kinds[self.at] != "number":
             self.fail(f"{what} expected, found '{self.texts[self.at]}'")
@@ -55,12 +61,14 @@ class DeclarationParser:
         return value.value
 
     def rest_of_line(self) -> list[str]:
+        """The tokens up to the end of the line."""
         row, first = self.tokens.rows[self.at - 1], self.at
         while self.tokens.rows[self.at] == row and self.kinds[self.at] != "end":
             self.at += 1
         return self.texts[first : self.at]
 
     def skip_statement(self) -> None:
+        """Go past the next semicolon."""
         while not self.take(";"):
             if self.kinds[self.at] == "end":
                 self.fail("';' expected, found the end of the text")
@@ -101,6 +109,7 @@ class DeclarationParser:
     def declarator(
         self, space: str, type: str, align: int, width: int, external: bool, pointer: bool = False
     ) -> Variable:
+        """A variable's name, dims and initial value; `element` sizes come from its type and vector width."""
         name = self.word("a name")
         element = max(1, TYPE_BITS[type] // 8)
         count: int | None = None
@@ -119,6 +128,7 @@ class DeclarationParser:
         return variable
 
     def initializer(self, variable: Variable, element: int) -> None:
+        """The initial value of a variable whose elements have `element` bytes."""
         data = bytearray()
         addresses: list[tuple[int, Symbol]] = []
         depth = 0
@@ -149,6 +159,7 @@ class DeclarationParser:
         variable.addresses = tuple(addresses)
 
     def symbol_value(self) -> Symbol:
+        """The address of another variable, with an offset, as an initial value."""
         name = self.word("a symbol")
         if name == "generic":
             self.expect("(")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,17 +12,14 @@ from warpsmith.simt.ptx_async import ASYNC
 from warpsmith.simt.ptx_compare import BOOLEANS, choice_spec, comparison
 from warpsmith.simt.ptx_convert import convert_spec
 from warpsmith.simt.ptx_float import FLOAT, float_spec
-from warpsmith.simt.ptx_flow import BasicBlock, basic_blocks
+from warpsmith.simt.ptx_flow import basic_blocks
 from warpsmith.simt.ptx_integer import integer_spec
 from warpsmith.simt.ptx_machine import Code, DecodedBlock, Frame, Mask, Step
 from warpsmith.simt.ptx_matrix import MATRIX
 from warpsmith.simt.ptx_meet import MEET
 from warpsmith.simt.ptx_module import (
     TYPE_BITS,
-    Address,
     Function,
-    Instruction,
-    Negated,
     Operand,
     Pair,
     PtxModule,
@@ -33,6 +30,7 @@ from warpsmith.simt.ptx_module import (
 from warpsmith.simt.ptx_operands import Context
 from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_spec import Form, Spec, form_of
+from warpsmith.simt.ptx_uses import deaths, demanded, exchanged, uses
 from warpsmith.simt.ptx_values import UNSIGNED, reader, resize, writer
 from warpsmith.simt.ptx_wide import CARRY, carry_step
 
@@ -40,7 +38,6 @@ __all__ = ["decode"]
 
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NOTHING = frozenset({"membar", "fence", "griddepcontrol", "prefetch", "prefetchu", "nanosleep", "pmevent", "brkpt"})
-_NO_TARGET = frozenset({"st", "red", "cp", "stmatrix", "bra", "brx", "bar", "barrier", "ret", "exit", "trap", "call"})
 
 
 # ------------------------------------------------------------------------------------------------------------- values
@@ -259,54 +256,6 @@ def _guarded(step: Step, register: Register, negated: bool) -> Step:
 
 
 # ------------------------------------------------------------------------------------------------------------ functions
-def _registers(operand: Operand) -> Sequence[Register]:
-    if isinstance(operand, Register):
-        return (operand,)
-    if isinstance(operand, Address):
-        return (operand.base,) if isinstance(operand.base, Register) else ()
-    if isinstance(operand, Negated):
-        return (operand.register,)
-    if isinstance(operand, Vector):
-        return [r for e in operand.elements for r in _registers(e)]
-    if isinstance(operand, Pair):
-        return [*_registers(operand.first), *_registers(operand.second)]
-    return ()
-
-
-def _uses(instruction: Instruction) -> tuple[list[int], list[int]]:
-    """The slots that an instruction reads and those that it writes."""
-    operands = list(instruction.operands)
-    written: list[int] = []
-    if operands and instruction.parts[0] not in _NO_TARGET:
-        written = [r.slot for r in _registers(operands.pop(0))]
-    read = [r.slot for operand in operands for r in _registers(operand)]
-    if instruction.predicate is not None:
-        read += [instruction.predicate.slot, *written]  # what a false predicate leaves alone is still wanted
-    return read, written
-
-
-def _deaths(function: Function, blocks: Sequence[BasicBlock]) -> dict[int, tuple[int, ...]]:
-    """For each instruction the registers that are used up by it: those that live and die in one block."""
-    home: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for number, block in enumerate(blocks):
-        for i in range(block.start, block.stop):
-            read, written = _uses(function.instructions[i])
-            for slot in read:
-                if home.setdefault(slot, -1) != number:
-                    home[slot] = -1
-                last[slot] = i
-            for slot in written:
-                if home.setdefault(slot, number) != number:
-                    home[slot] = -1
-                last[slot] = i
-    found: dict[int, list[int]] = {}
-    for slot, number in home.items():
-        if number >= 0:
-            found.setdefault(last[slot], []).append(slot)
-    return {i: tuple(slots) for i, slots in found.items()}
-
-
 def _class(form: Form) -> str:
     base = form.base
     if base in ACCESS:
@@ -340,8 +289,9 @@ _CLASSES = {
 def decode(module: PtxModule, function: Function, symbols: dict[str, tuple[str, int]], worst: bool) -> Code:
     """Decode a function.  SimulationError, at its line, for an instruction that the simulator doesn't know."""
     blocks = basic_blocks(module, function)
-    deaths = _deaths(function, blocks)
-    wanted = frozenset(slot for each in function.instructions for slot in _uses(each)[0])
+    last = deaths(function, blocks)
+    wanted = frozenset(slot for each in function.instructions for slot in uses(each)[0])
+    bits, swapped = demanded(function), exchanged(function)
     decoded: list[DecodedBlock] = []
     for block in blocks:
         new = DecodedBlock([], block.leave, block.next, block.targets, block.join, Counter(), Counter(), {})
@@ -354,12 +304,12 @@ def decode(module: PtxModule, function: Function, symbols: dict[str, tuple[str, 
                 new.accesses[(kind, space_of(form) or "generic", TYPE_BITS.get(form.type, 0) * vector_of(form))] += 1
             if instruction is block.leave:
                 continue
-            step, error = _step(Context(module, function, symbols, wanted, worst, instruction))
+            step, error = _step(Context(module, function, symbols, wanted, bits, swapped, worst, instruction))
             if error:
                 new.approximate[instruction.opcode] = error
             if step is not None:
                 if instruction.predicate is not None:
                     step = _guarded(step, instruction.predicate, instruction.negated)
-                new.steps.append((step, deaths.get(i, ())))
+                new.steps.append((step, last.get(i, ())))
         decoded.append(new)
     return Code(function, decoded)

@@ -37,6 +37,7 @@ class BasicBlock:
 
     @property
     def successors(self) -> tuple[int, ...]:
+        """The blocks that may come next."""
         leave = self.leave
         if leave is None or leave.parts[0] == "call":
             return (self.next,)

@@ -35,7 +35,7 @@ class Layout:
                 elif variable.space in ("global", "const"):
                     data = np.zeros(padded(variable.size), np.uint8)
                     data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
-                    region = memory.add(f"'{variable.name}'", data[: variable.size])
+                    region = memory.add(f"'{variable.name}'", data, variable.size)
                     scope[variable.name] = (variable.space, region.base)
                     addressed.append((variable, data))
         start = (self.shared + 127) // 128 * 128 if external else self.shared

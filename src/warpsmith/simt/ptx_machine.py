@@ -24,6 +24,7 @@ from warpsmith.simt.ptx_round import Array
 from warpsmith.simt.ptx_special import special
 from warpsmith.simt.ptx_values import UNSIGNED, choose
 from warpsmith.simt.ptx_warp import Warps
+from warpsmith.simt.reach import Reach
 from warpsmith.simt.results import Finding, words
 from warpsmith.simt.watch import Watch
 
@@ -57,6 +58,7 @@ class Launch:
 
     @property
     def per_block(self) -> int:
+        """Threads a block."""
         return self.block[0] * self.block[1] * self.block[2]
 
 
@@ -80,10 +82,12 @@ class Batch:
 
     @cached_property
     def warps(self) -> Warps:
+        """The warps of these blocks' threads."""
         return Warps(self.count, self.per_block)
 
     @cached_property
     def specials(self) -> dict[str, Array]:
+        """Special registers that were read, by name."""
         return {}
 
     def special(self, name: str) -> Array:
@@ -153,17 +157,19 @@ class Batch:
         new: Callable[[], Array] | None = None,
         *,
         whole: bool = False,
+        reach: Reach | None = None,
     ) -> None:
         """Tell whoever watches memory of an access of `total` bytes a lane, before its data is stored.
 
-        `whole`: that other lanes of the warp don't access is no loss.
+        `whole`: that other lanes of the warp don't access is no loss.  `reach`: of a load, the bytes that count.
         """
         watch, tracked = self.launch.watch, place.region.tracked
         if watch is not None and tracked is not None:
-            lanes = place.lanes
+            lanes, start = place.lanes, place.positions * total
             if lanes is None and mask is not None:
                 lanes = np.flatnonzero(np.broadcast_to(mask, (self.threads,)))
-            watch.access(id(instruction), kind, tracked, place.positions * total, total, lanes, 1, new, whole=whole)
+            reach = Reach(((0, total),), kind == "cas") if place.past and reach is None else reach
+            watch.access(id(instruction), kind, tracked, start, total, lanes, 1, new, whole=whole, reach=reach)
 
     def finish(self, mask: Mask) -> None:
         """These threads have ended."""
@@ -212,6 +218,7 @@ class Frame:
         self.regs[slot] = new
 
     def predicate(self, register: Register, negated: bool) -> Array:
+        """A predicate register's value, or its opposite."""
         value = self.regs[register.slot]
         if value is None:
             value = self.undefined(register.slot)

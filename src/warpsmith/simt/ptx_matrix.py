@@ -44,7 +44,9 @@ def _tiles(context: Context) -> int:
 
 
 def _rows(context: Context, operand: Operand, tiles: int) -> Callable[[Frame, Mask], tuple[Place, Array]]:
-    """Finds the rows of tiles: where they are, of the lanes that give a place, and the lanes."""
+    """Finds the rows of tiles: where they are, of the lanes that give a place, and the lanes.  CheckFailed for others
+    than whole aligned rows of shared memory.
+    """
     named, address = context.address(operand)
     space = window_of(named or space_of(context.form))
     instruction = context.instruction
@@ -55,7 +57,10 @@ def _rows(context: Context, operand: Operand, tiles: int) -> Callable[[Frame, Ma
         giving = providers(batch.warps.lane, tiles)
         giving = giving if mask is None else giving & mask
         where = np.broadcast_to(address(frame), (batch.threads,))
-        places = batch.memory.places(space, where, ROW, giving)
+        try:
+            places = batch.memory.places(space, where, ROW, giving)
+        except MemoryFault as fault:
+            batch.fault(instruction, fault)
         if len(places) != 1 or places[0].region is not batch.memory.shared:
             batch.fail(instruction, f"{instruction.opcode} is of shared memory", int(giving.argmax()))
         return places[0], np.flatnonzero(giving)
@@ -73,10 +78,7 @@ def _load(context: Context) -> Step:
 
     def step(frame: Frame, mask: Mask) -> None:
         batch = frame.batch
-        try:
-            place, lanes = find(frame, mask)
-        except MemoryFault as fault:
-            batch.fault(instruction, fault)
+        place, lanes = find(frame, mask)
         batch.saw(instruction, "load", place, ROW, mask, whole=True)
         rows = np.zeros((batch.threads, ROW), np.uint8)
         rows[lanes] = place.region.data[(place.positions * ROW)[:, None] + np.arange(ROW)]
@@ -104,10 +106,7 @@ def _store(context: Context) -> Step:
 
     def step(frame: Frame, mask: Mask) -> None:
         batch = frame.batch
-        try:
-            place, lanes = find(frame, mask)
-        except MemoryFault as fault:
-            batch.fault(instruction, fault)
+        place, lanes = find(frame, mask)
         held = by_warp(_words(frame, sources).view(np.uint16), batch.per_block)
         rows = by_thread(scatter_tiles(held, tiles, transpose=transpose), batch.per_block)[lanes].view(np.uint8)
         batch.saw(instruction, "store", place, ROW, mask, lambda: rows, whole=True)

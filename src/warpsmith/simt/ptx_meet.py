@@ -64,9 +64,9 @@ def _part_barrier(context: Context) -> Step:
             _block_barrier(frame, instruction, mask)
             return
         meeting = meet(mask, number(frame), wanted, batch.count, batch.per_block)
-        if batch.launch.watch is not None:
-            batch.launch.watch.part_barrier(meeting.lanes, meeting.group)
-        trouble = meeting.trouble
+        watch = batch.launch.watch
+        mixed = None if watch is None else watch.part_barrier(meeting)
+        trouble = meeting.trouble or mixed
         if trouble is not None and trouble.code == "barrier-members":
             batch.find(trouble.code, instruction, trouble.cause, trouble.lane, trouble.count)
         elif trouble is not None:

@@ -4,7 +4,9 @@ Each buffer and global variable has a range of its own, far from the others, so 
 found.  Shared memory has one copy a block, local memory one a thread; their own addresses start at 0, and a window of
 generic addresses shows them.
 
-An access is checked for all threads at once: in bounds, and aligned to its whole width, as the hardware wants.
+An access is checked for all threads at once: in bounds, and aligned to its whole width, as the hardware wants.  An
+aligned access that begins in bounds touches no other page, nor another block's memory, as each of these begins and ends
+at a multiple of more bytes than any access has: loads may go on past the end of a region, to bytes that hold nothing.
 """
 
 from __future__ import annotations
@@ -64,6 +66,10 @@ class Region:
     tracked: Tracked | None = None
     views: dict[int, Array] = field(default_factory=dict[int, Array])
 
+    def least(self, width: int, tail: bool) -> int:
+        """How many bytes of an aligned access must be in bounds; with `tail` one, if there is data for the others."""
+        return 1 if tail and self.data.size == padded(self.data.size) else width
+
     def view(self, width: int) -> Array:
         """The bytes as items of `width` bytes (rows of four words for 32)."""
         found = self.views.get(width)
@@ -78,12 +84,14 @@ class Region:
 class Place:
     """Items of one region that some lanes access: `positions` into `region.view(width)`, for the lanes `lanes`.
 
-    `lanes` is None when the positions are those of all active lanes, or a single one that all share.
+    `lanes` is None when the positions are those of all active lanes, or a single one that all share.  `past`: some of
+    the items go on past the region's end.
     """
 
     region: Region
     positions: Array
     lanes: Array | None
+    past: bool = False
 
 
 class Memory:
@@ -96,10 +104,10 @@ class Memory:
         self.block_of: Array = np.zeros(1, np.int64)
         self.threads = 1
 
-    def add(self, name: str, data: Array) -> Region:
-        """Give bytes an address."""
+    def add(self, name: str, data: Array, size: int) -> Region:
+        """Give `size` bytes an address; `data` may go on, to a multiple of every access's width."""
         base = ((len(self.regions) + 1) << _REGION_BITS) + (1 << (_REGION_BITS - 1))  # room before as well as after
-        region = Region(name, base, data, data.size)
+        region = Region(name, base, data, size)
         self.regions.append(region)
         return region
 
@@ -116,21 +124,26 @@ class Memory:
         return Region(name, 0, np.full(step * count, 0xFF, np.uint8), size, step)
 
     # -- finding places
-    def places(self, space: str, address: Array, width: int, mask: Array | None) -> list[Place]:
-        """Where the active lanes' accesses of `width` bytes go.  MemoryFault for a bad one."""
+    def places(self, space: str, address: Array, width: int, mask: Array | None, *, tail: bool = False) -> list[Place]:
+        """Where the active lanes' accesses of `width` bytes go.  MemoryFault for a bad one.
+
+        With `tail` an access need only begin in its region (and be aligned).
+        """
         lanes = None
         if mask is not None and address.shape[0] > 1:
             lanes = np.flatnonzero(mask)
             address = address[lanes]
         if space in ("shared", "local"):
-            return [self._own(self.shared if space == "shared" else self.local, address, 0, width, lanes, mask)]
+            own = self.shared if space == "shared" else self.local
+            return [self._own(own, address, 0, width, lanes, mask, own.least(width, tail))]
         first = int(address[0])
         region = self._region(first)
         if region is not None and region.copy == 0:
             low, high = int(address.min()), int(address.max())
-            if low >= region.base and high + width <= region.base + region.size:
-                return [Place(region, self._positions(region, address, width, lanes), lanes)]
-        return self._split(address, width, lanes, mask)
+            end, least = region.base + region.size, region.least(width, tail)
+            if low >= region.base and high + least <= end:
+                return [Place(region, self._positions(region, address, width, lanes), lanes, high + width > end)]
+        return self._split(address, width, lanes, mask, tail)
 
     def _region(self, address: int) -> Region | None:
         number = address >> _REGION_BITS
@@ -154,14 +167,21 @@ class Memory:
         return (offset >> np.uint64(width.bit_length() - 1)).view(np.int64)
 
     def _own(
-        self, region: Region, address: Array, window: int, width: int, lanes: Array | None, mask: Array | None
+        self,
+        region: Region,
+        address: Array,
+        window: int,
+        width: int,
+        lanes: Array | None,
+        mask: Array | None,
+        least: int,
     ) -> Place:
         """Shared and local memory: each lane has its own copy."""
         if address.shape[0] == 1 and lanes is None:
             lanes = None if mask is None else np.flatnonzero(mask)
             address = np.broadcast_to(address, (self.threads if lanes is None else lanes.shape[0],))
         offset = address - np.uint64(window)
-        beyond = offset + np.uint64(width) > np.uint64(region.size)
+        beyond = offset + np.uint64(least) > np.uint64(region.size)
         beyond |= offset > np.uint64(region.size)
         if beyond.any():
             bad = int(np.flatnonzero(beyond)[0])
@@ -185,9 +205,9 @@ class Memory:
         if lanes is not None:
             owner = owner[lanes]
         position = (offset.view(np.int64) + owner * region.copy) >> (width.bit_length() - 1)
-        return Place(region, position, lanes)
+        return Place(region, position, lanes, least < width and int(offset.max(initial=0)) + width > region.size)
 
-    def _split(self, address: Array, width: int, lanes: Array | None, mask: Array | None) -> list[Place]:
+    def _split(self, address: Array, width: int, lanes: Array | None, mask: Array | None, tail: bool) -> list[Place]:
         """Lanes that go to different regions, or astray."""
         if lanes is None:
             lanes = np.arange(self.threads) if mask is None else np.flatnonzero(mask)
@@ -202,17 +222,19 @@ class Memory:
             region = self._region(int(part[0]))
             if region is not None and region.copy:
                 window = SHARED_WINDOW if region is self.shared else LOCAL_WINDOW
-                found.append(self._own(region, part, window, width, group, mask))
+                found.append(self._own(region, part, window, width, group, mask, region.least(width, tail)))
                 continue
             if region is None:
                 raise MemoryFault("out-of-bounds", f"address {int(part[0]):#x} is in no buffer", int(group[0]))
-            outside = (part < np.uint64(region.base)) | (part + np.uint64(width) > np.uint64(region.base + region.size))
+            end, least = region.base + region.size, region.least(width, tail)
+            outside = (part < np.uint64(region.base)) | (part + np.uint64(least) > np.uint64(end))
             if outside.any():
                 bad = int(np.flatnonzero(outside)[0])
                 byte = int(part[bad]) - region.base
                 cause = f"{width} bytes at {self.describe(int(part[bad]))}"
                 raise MemoryFault("out-of-bounds", cause, int(group[bad]), region, byte)
-            found.append(Place(region, self._positions(region, part, width, group), group))
+            past = int(part.max()) + width > end
+            found.append(Place(region, self._positions(region, part, width, group), group, past))
         return found
 
     def describe(self, address: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -37,25 +37,31 @@ Fetch = Callable[[Frame], Array]
 class Context:
     """One instruction on its way to a step, with all that its operands may name.
 
-    `symbols` gives each variable's state space and its address there; `wanted` the slots that some instruction reads.
+    `symbols` gives each variable's state space and its address there; `wanted` the slots that some instruction reads,
+    `demanded` the bits of each that count; `exchanged` the addresses of compare-and-exchanges.
     """
 
     module: PtxModule
     function: Function
     symbols: dict[str, tuple[str, int]]
     wanted: frozenset[int]
+    demanded: Mapping[int, int]
+    exchanged: frozenset[Address]
     worst: bool
     instruction: Instruction
 
     @property
     def form(self) -> Form:
+        """The opcode taken apart."""
         return form_of(self.instruction.parts, self.worst)
 
     @property
     def operands(self) -> tuple[Operand, ...]:
+        """The instruction's operands, target first."""
         return self.instruction.operands
 
     def fail(self, cause: str, help: str | None = None) -> NoReturn:
+        """Raise SimulationError at the instruction."""
         raise SimulationError(cause, span=self.module.span(self.instruction.text_line), help=help)
 
     def unknown(self) -> NoReturn:
@@ -64,6 +70,7 @@ class Context:
 
     # -- operands
     def register(self, operand: Operand) -> Register:
+        """The operand, a register; SimulationError if it's something else."""
         if not isinstance(operand, Register):
             self.fail("a register is wanted here")
         return operand

@@ -44,6 +44,7 @@ def whole_words(array: Array) -> Array:
 
 
 def unpack_words(data: Array, dtype: DType, count: int) -> Array:
+    """`count` elements of `dtype`, one an item, from memory in whole words: the inverse of `pack_words`."""
     per_byte = _per_byte(dtype)
     if per_byte == 1:
         return data[:count]

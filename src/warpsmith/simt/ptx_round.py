@@ -166,6 +166,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
 
 
 def exact_fma(x: Fraction, y: Fraction, z: Fraction) -> Fraction:
+    """x y + z without loss."""
     return x * y + z
 
 

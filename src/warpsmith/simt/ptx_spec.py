@@ -28,10 +28,12 @@ class Form:
 
     @property
     def type(self) -> str:
+        """The last type, that of the operands; "" if none is named."""
         return self.types[-1] if self.types else ""
 
     @property
     def ftz(self) -> bool:
+        """Whether subnormal operands and results are flushed to zero."""
         return "ftz" in self.flags
 
 

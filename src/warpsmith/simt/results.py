@@ -27,10 +27,11 @@ CODES: Mapping[str, str] = {
     "same-value-write": "the same, but both write the same value",
     "copy-in-flight": "an access of what an asynchronous copy still writes, or a write to what one still reads",
     "barrier-divergence": "a barrier that some threads of a block reach and others don't",
-    "barrier-members": "a barrier of some of a block's threads that more of them reach than it waits for, or that can't be",
+    "barrier-members": "a barrier of some of a block's threads that others may reach too, or that no block can have",
     "shuffle-divergence": "a shuffle or vote that some threads of a warp don't take part in",
     "matrix-divergence": "ldmatrix, stmatrix or mma.sync that some lanes of a warp don't run",
     "shuffle-members": "a shuffle or vote whose member mask leaves out a thread that runs it",
+    "operand-divergence": "an operand of a tile primitive of which threads that do it together have different values",
     "read-only-write": "a write to an input",
     "shared-limit": "more shared memory than a block may have",
     "launch-limit": "a grid or block that the device can't launch",
@@ -66,6 +67,7 @@ class Site:
         return f"; from {found}" if found else ""
 
     def as_json(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "op": self.op,
             "text": self.text,
@@ -125,6 +127,7 @@ class Finding:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
+        """For JSON; `other` is the second party of a race."""
         other = self.other
         return {
             "code": self.code,
@@ -191,6 +194,7 @@ class AccessCounters:
         return self.wavefronts - self.ideal_wavefronts
 
     def as_json(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "site": self.site.as_json(),
             "kind": self.kind,
@@ -244,10 +248,12 @@ class Counters:
 
     @property
     def sampled(self) -> bool:
+        """Whether only some blocks ran."""
         return self.blocks_run < self.blocks
 
     @property
     def warp_instructions(self) -> int:
+        """Instructions, one a warp."""
         return sum(self.mix.values())
 
     @property
@@ -262,16 +268,13 @@ class Counters:
 
     @property
     def sectors(self) -> int:
+        """32-byte sectors of global memory that all accesses touch."""
         return self._sum("sectors")
 
     @property
     def ideal_sectors(self) -> int:
+        """Sectors that would hold the different bytes that they ask for."""
         return self._sum("ideal_sectors")
-
-    @property
-    def efficiency(self) -> float:
-        """Ideal sectors over sectors; 1.0 where nothing moves."""
-        return self.ideal_sectors / self.sectors if self.sectors else 1.0
 
     @property
     def moved_bytes(self) -> int:
@@ -291,10 +294,12 @@ class Counters:
 
     @property
     def wavefronts(self) -> int:
+        """Turns that accesses of shared memory take."""
         return self._sum("wavefronts")
 
     @property
     def conflicts(self) -> int:
+        """Turns beyond the least that they need."""
         return self._sum("conflicts")
 
     @property
@@ -306,6 +311,7 @@ class Counters:
         return dict(found)
 
     def as_json(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "kernel": self.kernel,
             "stage": self.stage,

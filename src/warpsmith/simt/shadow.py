@@ -18,7 +18,7 @@ import numpy as np
 
 from warpsmith.simt.readers import Readers
 
-__all__ = ["Clock", "Conflict", "Shadow"]
+__all__ = ["Clock", "Conflict", "Shadow", "comparison"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -125,6 +125,7 @@ class Shadow:
 
     @property
     def pieces(self) -> int:
+        """How many pieces the buffer has now."""
         return -(-self.size // self.piece)
 
     def _of(self, kind: str) -> _Marks:
@@ -356,3 +357,19 @@ class Shadow:
         np.maximum.at(sets, where, before)  # one access's set; that of others is the same, or ordered before them
         np.bitwise_or.at(warps, where, np.left_shift(1, who.warp % who.seen.shape[2]))
         marks.readers[pieces] = self._readers.joined(sets, warps, who.moment)
+
+
+def comparison(
+    data: Array, start: Array, size: int, new: Callable[[], Array] | None
+) -> Callable[[Array, Array | None], bool]:
+    """Whether some accesses write what is in memory; or with others given, what those write."""
+
+    def same(rows: Array, others: Array | None) -> bool:
+        if new is None:
+            return False
+        written = np.broadcast_to(new(), (start.shape[0], size))
+        if others is not None:
+            return bool((start[rows] == start[others]).all() and (written[rows] == written[others]).all())
+        return bool((written[rows] == data[start[rows][:, None] + np.arange(size)]).all())
+
+    return same

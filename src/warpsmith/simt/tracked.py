@@ -18,7 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(eq=False, slots=True)
 class Tracked:
     """What is known of a buffer.  `data` are its bytes; of shared and local memory `copy` bytes are each block's or
-    thread's.  `needed` bytes of it are the caller's, the rest is padding.
+    thread's.  `needed` bytes of it are the caller's, the rest is padding.  Of each copy, or of all, the first `end`
+    bytes (0: all) are the buffer's; the rest is what an aligned access may reach on hardware.
 
     `fresh`: nothing was in it before the launch (`packed` elements, narrower than a byte, are read all the same).
     `read_only`: an input.  `item` is an element's size, 0 if unknown.  `arriving` and `leaving` are the copies in
@@ -34,6 +35,7 @@ class Tracked:
     read_only: bool = False
     item: int = 0
     packed: bool = False
+    end: int = 0
     shadow: Shadow | None = None
     read: Array | None = None
     written: Array | None = None

@@ -14,15 +14,18 @@ import numpy as np
 
 from warpsmith.simt.checks import Findings, triple
 from warpsmith.simt.costs import add_cost
+from warpsmith.simt.named_barriers import Meeting, Trouble, mixed
 from warpsmith.simt.order import Order
+from warpsmith.simt.reach import Reach
 from warpsmith.simt.results import SECTOR, AccessCounters, Counters, Dim3, Finding, Party, Site
-from warpsmith.simt.shadow import NOBODY, Clock, Conflict, Shadow
+from warpsmith.simt.shadow import NOBODY, Clock, Conflict, Shadow, comparison
 from warpsmith.simt.tracked import Tracked
 from warpsmith.simt.traffic import WARP
 
 __all__ = ["Watch"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_New = Callable[[], Array] | None
 
 _SEVERAL = "several threads"
 _VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "cas": "changes"}
@@ -73,6 +76,7 @@ class Watch:
 
     @property
     def threads(self) -> int:
+        """Threads of the blocks that run."""
         return self.order.thread.shape[0]
 
     def site(self, key: Any) -> int:
@@ -94,10 +98,11 @@ class Watch:
         """These threads have met the others of their warp."""
         self.order.warp_barrier(mask)
 
-    def part_barrier(self, lanes: Array, group: Array) -> None:
-        """Of these threads, whole warps, those of one block and `group` have met."""
-        self.order.part_barrier(lanes, group)
-        self.counters.barriers += np.unique(self.order.row[lanes]).shape[0]
+    def part_barrier(self, meeting: Meeting) -> Trouble | None:
+        """Some whole warps have met; what is wrong if others may have been at their barrier still."""
+        strangers = self.order.part_barrier(meeting.lanes, meeting.group, meeting.barrier)
+        self.counters.barriers += np.unique(self.order.row[meeting.lanes]).shape[0]
+        return mixed(strangers, meeting)
 
     def shuffle(self, mask: Array | None, threads: int) -> None:
         """Threads have exchanged values."""
@@ -176,15 +181,16 @@ class Watch:
         size: int,
         lanes: Array | None,
         turns: int = 1,
-        new: Callable[[], Array] | None = None,
+        new: _New = None,
         *,
         whole: bool = False,
+        reach: Reach | None = None,
     ) -> None:
         """Accesses of `size` bytes that begin at the bytes `start` of the buffer; a store's data isn't there yet.
 
         One access a thread, or with `turns` that many one after the other (thread by thread); only those whose numbers
         are in `lanes`, which ascend.  `kind` is load, store, atomic, or cas (compare-and-swap).  `new` gives a store's
-        bytes, a row an access.  `whole`: that other lanes of the warp don't access is no loss.
+        bytes, a row an access.  `whole`: that other lanes don't access is no loss.  `reach`: only these bytes count.
         """
         total = self.threads * turns
         count = total if lanes is None else lanes.shape[0]
@@ -195,29 +201,41 @@ class Watch:
         if buffer.space != "local":
             row = self._counted(key, "atomic" if kind == "cas" else kind, buffer, size)
             add_cost(row, self.order, buffer, start, lanes, turns, whole=whole)
+        if buffer.read_only and kind == "load" and reach is None:
+            return
+        site, clock = self.site(key), self._clock(lanes, turns)
+        if reach is None:
+            self._check(site, kind, buffer, start, size, clock, new)
+            return
+        for rows, first, some in reach.inside(buffer, start):
+            self._check(site, kind, buffer, start[rows] + first, some, clock.take(rows), None)
+        for rows, first in reach.past(buffer, start):
+            at, who = start[rows] + first, clock.take(rows)
+            self._find("uninitialised-read", "reads, past its end,", site, kind, buffer, at, 0, who, rows.shape[0])
+
+    def _check(self, site: int, kind: str, buffer: Tracked, start: Array, size: int, clock: Clock, new: _New) -> None:
+        """Look for what is wrong with accesses, and note them."""
         if buffer.read_only and kind == "load":
             return
-        site = self.site(key)
-        clock = self._clock(lanes, turns)
         early = self._early(buffer, kind, start, size, site, clock)
         if early is not None:
             kept = np.flatnonzero(~early)
             if not kept.size:
                 return
-            start, clock, count, new = start[kept], clock.take(kept), kept.shape[0], _some(new, kept)
+            start, clock, new = start[kept], clock.take(kept), _some(new, kept)
         shadow = buffer.shadow
         if shadow is None:
             shadow = buffer.shadow = Shadow(buffer.data.size, self._per_block)
         where = shadow.where(start, size)
         if buffer.read_only:
-            self._find("read-only-write", "writes to", site, kind, buffer, start, 0, clock, count)
+            self._find("read-only-write", "writes to", site, kind, buffer, start, 0, clock, start.shape[0])
         if buffer.fresh and not buffer.packed and kind != "store":
             unwritten = shadow.unwritten(where)
             if unwritten.any():
                 first, many = int(unwritten.argmax()), int(np.count_nonzero(unwritten))
                 what = "reads what nobody wrote in"
                 self._find("uninitialised-read", what, site, kind, buffer, start, first, clock, many)
-        same = _comparison(buffer.data, start, size, new)
+        same = comparison(buffer.data, start, size, new)
         for conflict in shadow.access(kind, where, clock, site, same):
             self._conflict(conflict, site, kind, buffer, start, clock)
 
@@ -352,7 +370,7 @@ class Watch:
                 self._unwritten(buffer)
 
     def _unwritten(self, buffer: Tracked) -> None:
-        needed = buffer.needed or buffer.data.size
+        needed = buffer.needed or buffer.end or buffer.data.size
         shadow = buffer.shadow or Shadow(buffer.data.size, self._per_block)
         empty = np.flatnonzero(~shadow.written())
         start = empty * shadow.piece
@@ -377,22 +395,6 @@ class Watch:
         )
 
 
-def _some(new: Callable[[], Array] | None, rows: Array) -> Callable[[], Array] | None:
+def _some(new: _New, rows: Array) -> _New:
     """Some rows of what is stored."""
     return None if new is None else lambda: np.asarray(new())[rows]
-
-
-def _comparison(
-    data: Array, start: Array, size: int, new: Callable[[], Array] | None
-) -> Callable[[Array, Array | None], bool]:
-    """Whether some accesses write what is in memory; or with others given, what those write."""
-
-    def same(rows: Array, others: Array | None) -> bool:
-        if new is None:
-            return False
-        written = np.broadcast_to(new(), (start.shape[0], size))
-        if others is not None:
-            return bool((start[rows] == start[others]).all() and (written[rows] == written[others]).all())
-        return bool((written[rows] == data[start[rows][:, None] + np.arange(size)]).all())
-
-    return same

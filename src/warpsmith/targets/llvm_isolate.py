@@ -326,6 +326,7 @@ class Batch:
         self._items: list[tuple[Request, Future[bytes] | None, bool]] = []
 
     def add(self, text: str) -> None:
+        """One more text to compile; workers may start on it at once."""
         request: Request = {"kind": self._kind, "text": text, **self._options}
         alone = self._risky(text)
         left = max(1, self._expected - len(self._items))

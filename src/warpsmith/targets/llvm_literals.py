@@ -11,17 +11,8 @@ import numpy as np
 
 from warpsmith.errors import InternalError, LoweringError
 from warpsmith.ir import attributes as at
-from warpsmith.ir.types import (
-    FloatType,
-    IntegerType,
-    LLVMArrayType,
-    LLVMStructType,
-    LLVMVoidType,
-    PointerType,
-    Type,
-    VectorType,
-    element_type,
-)
+from warpsmith.ir.llvm_types import LLVMArrayType, LLVMStructType, LLVMVoidType
+from warpsmith.ir.types import FloatType, IntegerType, PointerType, Type, VectorType, element_type
 
 __all__ = ["TypeSpeller", "aggregate", "constant", "literal", "mangle"]
 

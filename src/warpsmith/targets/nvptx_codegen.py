@@ -159,6 +159,7 @@ class PtxBatch:
         self._batch = llvm_isolate.Batch("ptx", expected, functools.partial(_risks, sm=sm), options)
 
     def add(self, llvm_text: str) -> None:
+        """One more module's LLVM IR to compile."""
         self._batch.add(llvm_text)
 
     def results(self) -> list[str]:

@@ -116,6 +116,7 @@ def _ends(operand: Operand) -> tuple[Array, Array]:
 
 
 def monotone(at: Situation) -> Array:
+    """For functions that never fall, or never rise: the larger distance of the values at both ends of the interval."""
     (operand,) = at.operands
     if not operand.dtype.is_float:
         return np.where(operand.error > 0, np.inf, 0.0)

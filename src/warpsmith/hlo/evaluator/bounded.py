@@ -62,6 +62,7 @@ def single(value: BoundedValue) -> Bounded:
 
 
 def singles(values: Iterable[BoundedValue]) -> list[Bounded]:
+    """The values of arrays; InvalidHlo if one is a tuple's."""
     return [single(value) for value in values]
 
 
@@ -122,15 +123,18 @@ class BoundedDomain:
     """Cutting and joining of bounded arrays, for the machine's groups."""
 
     def cut(self, value: BoundedValue, index: tuple[slice, ...]) -> BoundedValue:
+        """A block of an array (of a scalar, all of it)."""
         whole = single(value)
         if not whole.value.ndim:
             return whole
         return Bounded(whole.value[index], None if whole.error is None else whole.error[index])
 
     def allocate(self, shape: Shape) -> BoundedValue:
+        """An array of a shape, not filled in yet."""
         return Bounded(np.empty(shape.dims, shape.dtype.numpy))
 
     def store(self, target: BoundedValue, index: tuple[slice, ...], piece: BoundedValue) -> None:
+        """Put a block in its place."""
         into, part = single(target), single(piece)
         into.value[index] = part.value
         if part.error is not None:
@@ -139,6 +143,7 @@ class BoundedDomain:
             into.error[index] = part.error
 
     def repeats(self, value: BoundedValue, rank: int) -> list[bool]:
+        """Along which axes all elements are the same, in memory."""
         whole = single(value)
         if not whole.value.ndim:
             return [True] * rank
@@ -146,6 +151,7 @@ class BoundedDomain:
         return [all(a.strides[axis] == 0 and a.shape[axis] > 1 for a in arrays) for axis in range(rank)]
 
     def spread(self, value: BoundedValue, dims: Sequence[int]) -> BoundedValue:
+        """A scalar, or array with axes of size 1, seen as one of these dims."""
         whole = single(value)
         error = None if whole.error is None else np.broadcast_to(whole.error, dims)
         return Bounded(np.broadcast_to(whole.value, dims), error)

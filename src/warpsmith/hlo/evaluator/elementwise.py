@@ -301,6 +301,7 @@ def apply_lanes(function: Function, arrays: Sequence[Array]) -> Array:
 
 
 def elementwise_rule(_: Caller, instruction: HloInstruction) -> Kernel:
+    """The kernel of an elementwise op."""
     function = make_function(instruction)
     if instruction.opcode == "copy":
 

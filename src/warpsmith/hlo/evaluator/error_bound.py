@@ -17,6 +17,7 @@ import numpy as np
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator import floats
 from warpsmith.hlo.evaluator.bound_elementwise import PROPAGATE, Operand, Situation, monotone, unsettled
+from warpsmith.hlo.evaluator.bound_rounding import near_overflow, rounded
 from warpsmith.hlo.evaluator.bound_sums import SUMS, Depth
 from warpsmith.hlo.evaluator.bounded import (
     Bounded,
@@ -26,7 +27,6 @@ from warpsmith.hlo.evaluator.bounded import (
     UlpBound,
     bounded_leaves,
     errors_of,
-    largest_finite,
     number,
     real_part,
     singles,
@@ -67,9 +67,11 @@ class BoundMachine(Machine[BoundedValue]):
         self._plain = Interpreter()
 
     def in_chunks(self, instruction: HloInstruction) -> bool:
+        """Whether the op may be computed a block at a time."""
         return instruction.opcode in ELEMENTWISE
 
     def make_kernel(self, instruction: HloInstruction) -> BoundedKernel:
+        """The function from operands to the result, errors included.  UnsupportedHlo for an unknown op."""
         opcode = instruction.opcode
         if opcode in CONTROL:
             return self._control(instruction)
@@ -128,9 +130,9 @@ class BoundMachine(Machine[BoundedValue]):
             ]
             situation = Situation(instruction, function, detailed, found, dtype)
             propagated = zero_like(result) if exact else _unknown_stays(situation, rule(situation))
-            error = _rounded(found, propagated, dtype, own, slack)
+            error = rounded(found, propagated, dtype, own, slack)
             if own and opcode in floats.WIDE_UNARY and dtype.bits < 64 and dtype.is_float:
-                error = _near_overflow(opcode, detailed[0].number, found, error, dtype, own)
+                error = near_overflow(opcode, detailed[0].number, found, error, dtype, own)
             return Bounded(result, np.broadcast_to(error, result.shape))
 
         return kernel
@@ -270,6 +272,7 @@ def _pair(result: Array, error: Array) -> Bounded:
 
 
 def without_error(value: Value) -> BoundedValue:
+    """A value that every correct kernel has to the bit."""
     return tuple(without_error(element) for element in value) if isinstance(value, tuple) else Bounded(value)
 
 
@@ -280,6 +283,7 @@ def _unknown(value: Value) -> BoundedValue:
 
 
 def plain_value(value: BoundedValue) -> Value:
+    """The value without its errors."""
     return tuple(plain_value(element) for element in value) if isinstance(value, tuple) else value.value
 
 
@@ -293,40 +297,6 @@ def _unknown_stays(at: Situation, propagated: Array) -> Array:
             if unknown.any():
                 propagated = np.where(unknown, np.inf, propagated)
     return propagated
-
-
-def _rounded(found: Array, propagated: Array, dtype: DType, own: float, slack: float) -> Array:
-    """The error of a result: what its operands cause, and its own rounding."""
-    size = np.abs(found)
-    if dtype.is_float or dtype.is_complex:
-        part = real_part(dtype)
-        ulps = own + slack * (propagated > 0) if slack else own
-        if dtype.is_complex:
-            ulps = ulps * np.sqrt(2.0)
-        reach = size + propagated
-        reach = np.where(np.isinf(reach), size, reach)
-        if own > 1.0:
-            reach = reach + own * ulp(reach, part)  # steps grow where a power of two is passed
-        error = propagated + ulps * ulp(reach, part)
-        most = largest_finite(part)
-        if np.fmax.reduce(reach, axis=None, initial=0.0) < most / 2:
-            return error
-        return np.where(np.isfinite(size) & (size + error > most) & (error > 0), np.inf, error)
-    if dtype.kind is Kind.PRED:
-        return propagated
-    top = float(2 ** (dtype.bits - 1 if dtype.is_signed else dtype.bits) - 1)
-    wraps = (found + propagated > top) | (found - propagated < (-top - 1 if dtype.is_signed else 0))
-    return np.where((propagated > 0) & wraps, np.inf, propagated)
-
-
-def _near_overflow(opcode: str, operand: Array, found: Array, error: Array, dtype: DType, own: float) -> Array:
-    """Infinite results that a kernel within its ulp bound may have as the largest finite number."""
-    doubtful = np.isinf(found) & np.isfinite(operand)
-    if not doubtful.any():
-        return error
-    exact = np.abs(floats.WIDE_UNARY[opcode](operand))
-    near = doubtful & (exact <= largest_finite(dtype) * (1 + (own + 1) * 2.0**-dtype.mantissa))
-    return np.where(near, np.inf, error)
 
 
 def evaluate_with_bounds(

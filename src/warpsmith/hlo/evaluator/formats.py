@@ -39,6 +39,7 @@ class Format:
 
     @property
     def code_type(self) -> np.dtype[np.unsignedinteger]:
+        """The numpy type of an element's bits."""
         return np.dtype(np.uint8) if self.bits <= 8 else np.dtype(np.uint16)
 
 

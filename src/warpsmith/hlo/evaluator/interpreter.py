@@ -91,6 +91,7 @@ class Interpreter(Machine[Value]):
         self._left = self._limit
 
     def make_kernel(self, instruction: HloInstruction) -> Kernel:
+        """The function from operands to the result.  UnsupportedHlo for an op that has no rule."""
         rule = rule_of(instruction.opcode)
         if rule is None:
             raise unsupported(instruction)
@@ -102,6 +103,7 @@ class Interpreter(Machine[Value]):
         return rule(self, instruction)
 
     def in_chunks(self, instruction: HloInstruction) -> bool:
+        """Whether the op may be computed a block at a time."""
         return instruction.opcode in ELEMENTWISE
 
     def run_lanes(self, computation: HloComputation, arguments: Sequence[Array]) -> tuple[Array, ...]:

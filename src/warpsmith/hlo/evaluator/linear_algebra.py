@@ -25,6 +25,7 @@ def exact(array: Array, dtype: DType) -> Array:
 
 
 def rounded(array: Array, dtype: DType) -> Array:
+    """Float64 (or complex128) numbers rounded once to a type."""
     return array.astype(dtype.numpy) if dtype.is_complex else round_once(np.ascontiguousarray(array), dtype)
 
 

@@ -10,6 +10,7 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, OpRow, Trait, Value
 from warpsmith.ir.dialects import arith_folds as folds
+from warpsmith.ir.dialects import integer_semantics as ints
 from warpsmith.ir.dialects import semantics as sem
 from warpsmith.ir.types import I1, INDEX, Type, with_element
 
@@ -102,18 +103,18 @@ ROWS = [
     _int("addi", sem.wrapping(np.add), "llvm.add", _COMMUTES, folds.add_int),
     _int("subi", sem.wrapping(np.subtract), "llvm.sub", fold=folds.sub_int),
     _int("muli", sem.wrapping(np.multiply), "llvm.mul", _COMMUTES, folds.mul_int),
-    _int("divsi", sem.quiet(sem.div_signed), "llvm.sdiv", fold=folds.div_int),
-    _int("divui", sem.unsigned(sem.div_unsigned), "llvm.udiv", fold=folds.div_int),
-    _int("ceildivui", sem.unsigned(sem.ceil_div_unsigned), None, fold=folds.div_int),
-    _int("floordivsi", sem.quiet(sem.floor_div_signed), None, fold=folds.div_int),
-    _int("remsi", sem.quiet(sem.rem_signed), "llvm.srem", fold=folds.rem_int),
-    _int("remui", sem.unsigned(sem.rem_unsigned), "llvm.urem", fold=folds.rem_int),
+    _int("divsi", sem.quiet(ints.div_signed), "llvm.sdiv", fold=folds.div_int),
+    _int("divui", sem.unsigned(ints.div_unsigned), "llvm.udiv", fold=folds.div_int),
+    _int("ceildivui", sem.unsigned(ints.ceil_div_unsigned), None, fold=folds.div_int),
+    _int("floordivsi", sem.quiet(ints.floor_div_signed), None, fold=folds.div_int),
+    _int("remsi", sem.quiet(ints.rem_signed), "llvm.srem", fold=folds.rem_int),
+    _int("remui", sem.unsigned(ints.rem_unsigned), "llvm.urem", fold=folds.rem_int),
     _int("andi", sem.bitwise(np.bitwise_and), "llvm.and", _COMMUTES, folds.and_int),
     _int("ori", sem.bitwise(np.bitwise_or), "llvm.or", _COMMUTES, folds.or_int),
     _int("xori", sem.bitwise(np.bitwise_xor), "llvm.xor", _COMMUTES, folds.xor_int),
-    _int("shli", sem.shift("left"), "llvm.shl", fold=folds.shift_int),
-    _int("shrui", sem.shift("right_logical"), "llvm.lshr", fold=folds.shift_int),
-    _int("shrsi", sem.shift("right_arithmetic"), "llvm.ashr", fold=folds.shift_int),
+    _int("shli", ints.shift("left"), "llvm.shl", fold=folds.shift_int),
+    _int("shrui", ints.shift("right_logical"), "llvm.lshr", fold=folds.shift_int),
+    _int("shrsi", ints.shift("right_arithmetic"), "llvm.ashr", fold=folds.shift_int),
     _int("maxsi", sem.binary(np.maximum), "llvm.intr.smax", _COMMUTES, folds.same_operands),
     _int("minsi", sem.binary(np.minimum), "llvm.intr.smin", _COMMUTES, folds.same_operands),
     _int("maxui", sem.unsigned(np.maximum), "llvm.intr.umax", _COMMUTES, folds.same_operands),
@@ -123,7 +124,7 @@ ROWS = [
         ("lhs", "rhs"),
         ("low", "high"),
         traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE,
-        numpy=sem.multiply_high(True),
+        numpy=ints.multiply_high(True),
         syntax="same",
     ),
     OpRow(
@@ -131,7 +132,7 @@ ROWS = [
         ("lhs", "rhs"),
         ("low", "high"),
         traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE,
-        numpy=sem.multiply_high(False),
+        numpy=ints.multiply_high(False),
         syntax="same",
     ),
     # comparisons and select
@@ -207,18 +208,21 @@ def binary(b: Builder, name: str, lhs: Value, rhs: Value) -> Value:
 
 
 def cmpi(b: Builder, predicate: str, lhs: Value, rhs: Value) -> Value:
+    """`arith.cmpi` by the predicate's name (`slt`...): an i1, or a vector of them."""
     return b.op1(
         "arith.cmpi", (lhs, rhs), with_element(lhs.type, I1), {"predicate": at.integer_attr(CMPI[predicate], at.I64)}
     )
 
 
 def cmpf(b: Builder, predicate: str, lhs: Value, rhs: Value) -> Value:
+    """`arith.cmpf` by the predicate's name (`olt`...): an i1, or a vector of them."""
     return b.op1(
         "arith.cmpf", (lhs, rhs), with_element(lhs.type, I1), {"predicate": at.integer_attr(CMPF[predicate], at.I64)}
     )
 
 
 def select(b: Builder, condition: Value, true_value: Value, false_value: Value) -> Value:
+    """`arith.select`: one of two values of a type."""
     return b.op1("arith.select", (condition, true_value, false_value), true_value.type)
 
 
@@ -245,4 +249,5 @@ def constant_int(value: Value) -> int | None:
 
 
 def is_elementwise(op: Operation) -> bool:
+    """Whether an op does the same to each element of its operands."""
     return op.row.has(Trait.ELEMENTWISE)

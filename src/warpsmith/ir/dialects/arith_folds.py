@@ -36,49 +36,58 @@ def _fill(value: int, type: Type) -> Attribute:
 
 
 def same_operands(op: Operation, _: Constants) -> Sequence[Fold] | None:
+    """x op x = x: minimum, maximum, and, or."""
     return [op.operands[0]] if op.operands[0] is op.operands[1] else None
 
 
 # ------------------------------------------------------------------------------------------------------------- floats
 def add_float(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x + -0.0 = x (0.0 would make 0.0 of -0.0)."""
     if _float(constants[1]) == "-0.0":
         return [op.operands[0]]
     return [op.operands[1]] if _float(constants[0]) == "-0.0" else None
 
 
 def sub_float(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x - 0.0 = x."""
     return [op.operands[0]] if _float(constants[1]) == "0.0" else None
 
 
 def mul_float(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x * 1.0 = x."""
     if _float(constants[1]) == "1.0":
         return [op.operands[0]]
     return [op.operands[1]] if _float(constants[0]) == "1.0" else None
 
 
 def div_float(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x / 1.0 = x."""
     return [op.operands[0]] if _float(constants[1]) == "1.0" else None
 
 
 def double_negation(op: Operation, _: Constants) -> Sequence[Fold] | None:
+    """--x = x, for an op that undoes itself."""
     source = op.operands[0].defining_op
     return [source.operands[0]] if source is not None and source.row is op.row else None
 
 
 # ----------------------------------------------------------------------------------------------------------- integers
 def add_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x + 0 = x."""
     if _integer(constants[1]) == 0:
         return [op.operands[0]]
     return [op.operands[1]] if _integer(constants[0]) == 0 else None
 
 
 def sub_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x - x = 0; x - 0 = x."""
     if op.operands[0] is op.operands[1]:
         return [_fill(0, op.results[0].type)]
     return [op.operands[0]] if _integer(constants[1]) == 0 else None
 
 
 def mul_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x * 0 = 0; x * 1 = x."""
     for constant, other in ((constants[1], op.operands[0]), (constants[0], op.operands[1])):
         value = _integer(constant)
         if value == 0:
@@ -89,10 +98,12 @@ def mul_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
 
 
 def div_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x / 1 = x (not of i1, where 1 is -1)."""
     return [op.operands[0]] if _integer(constants[1]) == 1 and element_type(op.operands[0].type) is not I1 else None
 
 
 def rem_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x % 1 = 0 (not of i1, where 1 is -1)."""
     return (
         [_fill(0, op.results[0].type)]
         if _integer(constants[1]) == 1 and element_type(op.operands[0].type) is not I1
@@ -105,6 +116,7 @@ def _ones(type: Type) -> int:
 
 
 def and_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x & 0 = 0; x & -1 = x."""
     for constant, other in ((constants[1], op.operands[0]), (constants[0], op.operands[1])):
         value = _integer(constant)
         if value == 0:
@@ -115,6 +127,7 @@ def and_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
 
 
 def or_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x | 0 = x; x | -1 = -1."""
     for constant, other in ((constants[1], op.operands[0]), (constants[0], op.operands[1])):
         value = _integer(constant)
         if value == 0:
@@ -125,6 +138,7 @@ def or_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
 
 
 def xor_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """x ^ x = 0; x ^ 0 = x."""
     if op.operands[0] is op.operands[1]:
         return [_fill(0, op.results[0].type)]
     if _integer(constants[1]) == 0:
@@ -133,6 +147,7 @@ def xor_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
 
 
 def shift_int(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """A shift by 0 is none."""
     return [op.operands[0]] if _integer(constants[1]) == 0 else None
 
 
@@ -140,12 +155,14 @@ _REFLEXIVE = {0: True, 1: False, 2: False, 3: True, 4: False, 5: True, 6: False,
 
 
 def compare_int(op: Operation, _: Constants) -> Sequence[Fold] | None:
+    """x against itself: what the predicate says of equal numbers."""
     if op.operands[0] is not op.operands[1]:
         return None
     return [_fill(int(_REFLEXIVE[op.int_attr("predicate")]), op.results[0].type)]
 
 
 def select(op: Operation, constants: Constants) -> Sequence[Fold] | None:
+    """Of two equal values, or by a constant, it's known which."""
     if op.operands[1] is op.operands[2]:
         return [op.operands[1]]
     condition = _integer(constants[0])
@@ -162,6 +179,7 @@ def _source(op: Operation, names: tuple[str, ...]) -> Value | None:
 
 
 def truncate_of_extend(op: Operation, _: Constants) -> Sequence[Fold] | None:
+    """Widened and narrowed again to the type that it had."""
     source = _source(op, _EXTENDS[op.name])
     return [source] if source is not None and source.type is op.results[0].type else None
 

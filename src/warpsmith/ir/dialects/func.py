@@ -82,6 +82,7 @@ def function_type(op: Operation) -> FunctionType:
 
 
 def set_function_type(op: Operation, inputs: Sequence[Type], results: Sequence[Type]) -> None:
+    """Change the types that a function takes and returns."""
     op.attributes["function_type"] = at.type_attr(function(inputs, results))
 
 
@@ -94,6 +95,7 @@ def arg_attributes(op: Operation) -> list[dict[str, at.Attribute]]:
 
 
 def set_arg_attributes(op: Operation, attributes: Sequence[Mapping[str, at.Attribute]]) -> None:
+    """Change the attributes of a function's arguments, one dictionary an argument."""
     if any(attributes):
         op.attributes["arg_attrs"] = at.array(at.dictionary(a) for a in attributes)
     else:
@@ -124,8 +126,10 @@ def symbols(module: Operation) -> dict[str, Operation]:
 
 
 def ret(b: Builder, values: Sequence[Value]) -> Operation:
+    """`func.return`."""
     return b.create("func.return", values)
 
 
 def call(b: Builder, callee: str, operands: Sequence[Value], results: Sequence[Type]) -> Operation:
+    """`func.call` of a function by its name."""
     return b.create("func.call", operands, results, {"callee": at.symbol(callee)})

@@ -171,6 +171,7 @@ def map_of(op: Operation) -> IndexingMap:
 
 
 def yield_(b: Builder, values: Sequence[Value]) -> Operation:
+    """`xla_gpu.yield`: what an iteration hands on."""
     return b.create("xla_gpu.yield", values)
 
 
@@ -181,6 +182,7 @@ def apply_indexing(b: Builder, map: IndexingMap, operands: Sequence[Value]) -> l
 
 
 def pure_call(b: Builder, callee: str, operands: Sequence[Value], results: Sequence[Type]) -> list[Value]:
+    """`xla_gpu.pure_call`: a call without effects, which may be moved, repeated or dropped; its results."""
     return list(b.create("xla_gpu.pure_call", operands, results, {"callee": at.symbol(callee)}).results)
 
 

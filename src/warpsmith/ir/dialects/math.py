@@ -14,6 +14,7 @@ import numpy as np
 
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import OpRow, Trait, Value
+from warpsmith.ir.dialects import integer_semantics as ints
 from warpsmith.ir.dialects import semantics as sem
 
 _TRAITS = Trait.ELEMENTWISE | Trait.SAME_TYPE
@@ -62,14 +63,14 @@ ROWS = [
         "math.absi",
         ("operand",),
         traits=_TRAITS,
-        numpy=sem.quiet(sem.absolute),
+        numpy=sem.quiet(ints.absolute),
         syntax="same",
     ),
     OpRow(
         "math.ctpop",
         ("operand",),
         traits=_TRAITS,
-        numpy=sem.quiet(sem.count_ones),
+        numpy=sem.quiet(ints.count_ones),
         llvm="llvm.intr.ctpop",
         syntax="same",
     ),
@@ -77,7 +78,7 @@ ROWS = [
         "math.ctlz",
         ("operand",),
         traits=_TRAITS,
-        numpy=sem.quiet(sem.count_leading_zeros),
+        numpy=sem.quiet(ints.count_leading_zeros),
         llvm="llvm.intr.ctlz",
         syntax="same",
     ),
@@ -85,7 +86,7 @@ ROWS = [
         "math.cttz",
         ("operand",),
         traits=_TRAITS,
-        numpy=sem.quiet(sem.count_trailing_zeros),
+        numpy=sem.quiet(ints.count_trailing_zeros),
         llvm="llvm.intr.cttz",
         syntax="same",
     ),
@@ -122,4 +123,5 @@ def unary(b: Builder, name: str, value: Value) -> Value:
 
 
 def binary(b: Builder, name: str, lhs: Value, rhs: Value) -> Value:
+    """`math.name` of two values of a type."""
     return b.op1(f"math.{name}", (lhs, rhs), lhs.type)

@@ -61,10 +61,12 @@ ROWS = [
 
 
 def extract(b: Builder, source: Value, indices: Sequence[Value]) -> Value:
+    """`tensor.extract`: one element, by an index a dim."""
     return b.op1("tensor.extract", (source, *indices), element_type(source.type))
 
 
 def insert(b: Builder, scalar: Value, dest: Value, indices: Sequence[Value]) -> Value:
+    """`tensor.insert`: the tensor with one element replaced."""
     return b.op1("tensor.insert", (scalar, dest, *indices), dest.type)
 
 
@@ -74,6 +76,7 @@ def load(b: Builder, source: Value, index: Value) -> Value:
 
 
 def store(b: Builder, value: Value, dest: Value, index: Value) -> Operation:
+    """`memref.store` at one flat index."""
     return b.create("memref.store", (value, dest, index))
 
 

@@ -87,9 +87,10 @@ def warp_sync(b: Builder) -> Operation:
     return b.create("nvvm.bar.warp.sync", (arith.constant(b, -1, I32),))
 
 
-def named_barrier(b: Builder, number: int, threads: int) -> Operation:
-    """Wait for `threads` threads of the block at barrier `number` (0 to 15)."""
-    return b.create("nvvm.barrier", (arith.constant(b, number, I32), arith.constant(b, threads, I32)))
+def named_barrier(b: Builder, number: int | Value, threads: int) -> Operation:
+    """Wait for `threads` threads of the block at barrier `number` (0 to 15; an i32)."""
+    number = arith.constant(b, number, I32) if isinstance(number, int) else number
+    return b.create("nvvm.barrier", (number, arith.constant(b, threads, I32)))
 
 
 def elect_sync(b: Builder) -> Value:

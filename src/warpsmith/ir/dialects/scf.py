@@ -67,10 +67,12 @@ def if_(b: Builder, condition: Value, results: Sequence[Type] = (), *, with_else
 
 
 def yield_(b: Builder, values: Sequence[Value] = ()) -> Operation:
+    """`scf.yield`: what a region hands to the op around it."""
     return b.create("scf.yield", values)
 
 
 def br(b: Builder, target: Block, operands: Sequence[Value] = ()) -> Operation:
+    """`cf.br`: go to a block, with values for its arguments."""
     return b.create("cf.br", operands, (), None, (), (target,))
 
 
@@ -82,6 +84,7 @@ def cond_br(
     false: Block,
     false_operands: Sequence[Value],
 ) -> Operation:
+    """`cf.cond_br`: go to one of two blocks, each with values for its arguments."""
     sizes = at.dense_array((1, len(true_operands), len(false_operands)), I32)
     return b.create(
         "cf.cond_br",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from warpsmith.ir.core import Operation
-from warpsmith.ir.types import bit_width, element_type, numpy_dtype
+from warpsmith.ir.types import numpy_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Array]
@@ -81,6 +81,8 @@ def wrapping(function: Callable[[Array, Array], Array]) -> Function:
 
 
 def bitwise(function: Callable[[Array, Array], Array]) -> Function:
+    """A function of bits, also for types that numpy's bitwise functions don't take."""
+
     def apply(_op: Operation, a: Array, b: Array) -> Array:
         if a.dtype.kind in "ib":
             return function(a, b)
@@ -107,119 +109,6 @@ def through_f64(function: Callable[..., Array]) -> Function:
     return quiet(apply)
 
 
-# ----------------------------------------------------------------------------------------------------------- integers
-def _wide(a: Array) -> Array:
-    return a if a.dtype.kind == "i" else a.astype(np.int8)
-
-
-def div_signed(_op: Operation, a: Array, b: Array) -> Array:
-    x, y = _wide(a), _wide(b)
-    quotient = x // y
-    remainder = x - quotient * y
-    adjusted = quotient + ((remainder != 0) & ((x < 0) != (y < 0)))
-    return adjusted.astype(a.dtype)
-
-
-def rem_signed(op: Operation, a: Array, b: Array) -> Array:
-    x, y = _wide(a), _wide(b)
-    return (x - div_signed(op, x, y) * y).astype(a.dtype)
-
-
-def absolute(_op: Operation, a: Array) -> Array:
-    """|a|; the least integer stays as it is."""
-    return np.where(a < 0, -_wide(a), a).astype(a.dtype)
-
-
-def floor_div_signed(_op: Operation, a: Array, b: Array) -> Array:
-    return (_wide(a) // _wide(b)).astype(a.dtype)
-
-
-def _safe_divisor(b: Array) -> Array:
-    return np.where(b == 0, np.ones_like(b), b)
-
-
-def div_unsigned(a: Array, b: Array) -> Array:
-    return a // _safe_divisor(b)
-
-
-def ceil_div_unsigned(a: Array, b: Array) -> Array:
-    d = _safe_divisor(b)
-    return a // d + (a % d != 0).astype(a.dtype)
-
-
-def rem_unsigned(a: Array, b: Array) -> Array:
-    return a % _safe_divisor(b)
-
-
-def _op_width(op: Operation) -> int:
-    return bit_width(element_type(op.results[0].type))
-
-
-def shift(kind: str) -> Function:
-    """Shifts; an amount at or past the width is poison in MLIR and gives 0 (or the sign) here."""
-
-    def apply(op: Operation, a: Array, b: Array) -> Array:
-        width = _op_width(op)
-        amount = as_unsigned(b).astype(np.uint64)
-        over = amount >= width
-        amount = np.where(over, 0, amount).astype(np.uint64)
-        if kind == "right_arithmetic":
-            shifted = np.right_shift(a.astype(np.int64), np.where(over, width - 1, amount).astype(np.int64))
-            return from_unsigned(shifted.view(np.uint64), a.dtype)
-        bits = as_unsigned(a).astype(np.uint64)
-        moved = np.left_shift(bits, amount) if kind == "left" else np.right_shift(bits, amount)
-        return from_unsigned(np.where(over, np.uint64(0), moved), a.dtype)
-
-    return quiet(apply)
-
-
-def multiply_high(signed: bool) -> Callable[[Operation, Array, Array], tuple[Array, Array]]:
-    """The two halves (low, high) of the double-width product."""
-
-    def halves(op: Operation, a: Array, b: Array) -> tuple[Array, Array]:
-        width = _op_width(op)
-        if width <= 32:
-            return _halves_in_64_bits(a, b, width, signed)
-        x, y = ((v if signed else as_unsigned(v)).astype(object) for v in (a, b))
-        product: Array = x * y
-        mask = (1 << width) - 1
-        low, high = (np.asarray(part & mask).astype(np.uint64) for part in (product, product >> width))
-        return from_unsigned(low, a.dtype), from_unsigned(high, a.dtype)
-
-    return halves
-
-
-def _halves_in_64_bits(a: Array, b: Array, width: int, signed: bool) -> tuple[Array, Array]:
-    x, y = (v.astype(np.int64) if signed else as_unsigned(v).astype(np.uint64) for v in (a, b))
-    product: Array = x * y
-    high: Array = product >> product.dtype.type(width)
-    return from_unsigned(product.view(np.uint64), a.dtype), from_unsigned(high.view(np.uint64), a.dtype)
-
-
-def _bits_as_uint64(op: Operation, a: Array) -> tuple[Array, int]:
-    return as_unsigned(a).astype(np.uint64), _op_width(op)
-
-
-def count_ones(op: Operation, a: Array) -> Array:
-    bits, _ = _bits_as_uint64(op, a)
-    return from_unsigned(np.bitwise_count(bits).astype(np.uint64), a.dtype)
-
-
-def count_leading_zeros(op: Operation, a: Array) -> Array:
-    bits, width = _bits_as_uint64(op, a)
-    filled = bits.copy()
-    for step in (1, 2, 4, 8, 16, 32):
-        filled |= filled >> np.uint64(step)
-    return from_unsigned(np.uint64(width) - np.bitwise_count(filled).astype(np.uint64), a.dtype)
-
-
-def count_trailing_zeros(op: Operation, a: Array) -> Array:
-    bits, width = _bits_as_uint64(op, a)
-    below = ~bits & (bits - np.uint64(1))
-    mask = np.uint64((1 << width) - 1)
-    return from_unsigned(np.bitwise_count(below & mask).astype(np.uint64), a.dtype)
-
-
 # -------------------------------------------------------------------------------------------------------- comparisons
 _SIGNED_COMPARE: list[Callable[[Array, Array], Array]] = [
     np.equal,
@@ -232,6 +121,7 @@ _SIGNED_COMPARE: list[Callable[[Array, Array], Array]] = [
 
 
 def compare_integers(op: Operation, a: Array, b: Array) -> Array:
+    """`arith.cmpi`, by the op's predicate."""
     predicate = op.int_attr("predicate")
     if predicate < 6:
         # i1 is signed in MLIR: true is -1.
@@ -265,6 +155,7 @@ _FLOAT_COMPARE: list[Callable[[Array, Array], Array]] = [
 
 
 def compare_floats(op: Operation, a: Array, b: Array) -> Array:
+    """`arith.cmpf`, by the op's predicate."""
     return np.asarray(_FLOAT_COMPARE[op.int_attr("predicate")](a, b)).astype(np.bool_)
 
 
@@ -282,6 +173,7 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def minimum(a: Array, b: Array) -> Array:
+    """`arith.minimumf`: NaN if either is; -0 is less than 0."""
     zeros = (a == 0) & (b == 0)
     return np.where(zeros, -((-a) + (-b)), np.minimum(a, b))
 
@@ -368,19 +260,23 @@ def cast(op: Operation, a: Array) -> Array:
 
 
 def extend_signed(op: Operation, a: Array) -> Array:
+    """`arith.extsi`, `arith.sitofp`...: the number, to a wider type (i1 is 0 or -1)."""
     source = -a.astype(np.int8) if a.dtype == np.bool_ else a
     return _round(source, _result_dtype(op))
 
 
 def extend_unsigned(op: Operation, a: Array) -> Array:
+    """`arith.extui`: the bits read as unsigned, to a wider type."""
     return as_unsigned(a).astype(_result_dtype(op))
 
 
 def truncate(op: Operation, a: Array) -> Array:
+    """`arith.trunci`: the low bits."""
     return from_unsigned(as_unsigned(a), _result_dtype(op))
 
 
 def unsigned_to_float(op: Operation, a: Array) -> Array:
+    """`arith.uitofp`: the bits read as unsigned, rounded once."""
     return _round(as_unsigned(a), _result_dtype(op))
 
 

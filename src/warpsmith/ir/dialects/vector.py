@@ -153,6 +153,7 @@ def extract(b: Builder, source: Value, position: int | Value) -> Value:
 
 
 def insert(b: Builder, value: Value, dest: Value, position: int | Value) -> Value:
+    """`vector.insert`: the vector with one lane replaced."""
     static, dynamic = _position(position)
     return b.op1("vector.insert", (value, dest, *dynamic), dest.type, {"static_position": static})
 
@@ -186,12 +187,14 @@ def step(b: Builder, lanes: int) -> Value:
 def load(
     b: Builder, base: Value, index: Value, type: VectorType, attributes: dict[str, at.Attribute] | None = None
 ) -> Value:
+    """`vector.load` of adjacent elements from a flat index on."""
     return b.op1("vector.load", (base, index), type, attributes)
 
 
 def store(
     b: Builder, value: Value, base: Value, index: Value, attributes: dict[str, at.Attribute] | None = None
 ) -> Operation:
+    """`vector.store` to adjacent elements from a flat index on."""
     return b.create("vector.store", (value, base, index), (), attributes)
 
 
@@ -201,6 +204,7 @@ def create_mask(b: Builder, count: Value, lanes: int) -> Value:
 
 
 def shuffle(b: Builder, v1: Value, v2: Value, mask: Sequence[int]) -> Value:
+    """`vector.shuffle`: lanes of two vectors, by their numbers in both together."""
     return b.op1(
         "vector.shuffle", (v1, v2), vector((len(mask),), element_type(v1.type)), {"mask": at.dense_array(mask)}
     )

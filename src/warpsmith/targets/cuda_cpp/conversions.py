@@ -37,6 +37,10 @@ def _select(w: Writer, source: Operation) -> Expr:
 def choose(w: Writer, condition: Expr, yes: Expr, no: Expr, result: Value) -> Expr:
     """A conditional expression; both arms get one type."""
     type = result.type
+    if type is I1 and yes.text == "true":
+        return binary("||", condition, no, BOOL)
+    if type is I1 and no.text == "false":
+        return binary("&&", condition, yes, BOOL)
     width = width_of(type, w.index)
     if not width or type is I1 or isinstance(type, IndexType):
         return conditional(condition, yes, no, w.type(type))

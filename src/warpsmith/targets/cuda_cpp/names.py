@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-__all__ = ["RESERVED", "Scope", "identifier"]
+__all__ = ["LIBRARY", "RESERVED", "Scope", "identifier"]
 
 RESERVED: frozenset[str] = frozenset(
     """
@@ -22,6 +23,22 @@ RESERVED: frozenset[str] = frozenset(
 )
 """Words of C++, and names that CUDA's headers or our own helper functions have taken."""
 
+LIBRARY: frozenset[str] = frozenset(
+    """
+    abort alloca atexit bcmp bcopy bsearch bzero calloc canonicalize clock clock64 cospi difftime dim3 drand48 drem
+    erfc erfcinv erfcx erfinv exit exp10 fadd fclose fdim fdiv fdivide feof ferror fflush ffma ffs fgetc fgets
+    finite fmaximum fmaxmag fminimum fminmag fmul fopen fprintf fputc fputs fread free frexp fscanf fseek fsqrt fsub
+    ftell fwrite getc getchar getenv getline getw hypot ilogb isalnum isalpha isdigit islower isprint isspace
+    isupper ldexp ldiv lgamma llabs lldiv llmax llmin llrint llround localtime logb lrint lround malloc mblen memcmp
+    memcpy memmem memmove memset mktime modf nan nanosleep nearbyint nextafter nextdown nextup norm norm3d norm4d
+    normcdf normcdfinv perror popen printf putc puts qsort rand random rcbrt realloc remainder remove remquo rename
+    rewind rhypot rnorm rnorm3d rnorm4d roundeven scalb scalbln scalbn scanf select setstate significand sincos
+    sincospi sinpi snprintf sprintf srand srandom sscanf strcat strcmp strcpy strlen system tgamma time tmpfile
+    toascii toint uint3 ullmax ullmin umax umin ungetc
+    """.split()
+)
+"""Functions of C's library and CUDA's, as whose overload nvcc would refuse a kernel; a variable may be called so."""
+
 
 def identifier(text: str) -> str:
     """A C++ identifier close to `text`: `%multiply.5` gives multiply_5."""
@@ -34,11 +51,12 @@ class Scope:
 
     __slots__ = ("outer", "taken")
 
-    def __init__(self, outer: Scope | None = None) -> None:
+    def __init__(self, outer: Scope | None = None, taken: Iterable[str] = ()) -> None:
         self.outer = outer
-        self.taken: set[str] = set()
+        self.taken: set[str] = set(taken)
 
     def has(self, name: str) -> bool:
+        """Whether a name is taken, in this scope or one around it."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.taken:

@@ -32,6 +32,7 @@ class Ranges:
         self._known: dict[Value, bool] = {}
 
     def is_nonnegative(self, value: Value) -> bool:
+        """Whether an integer is known not to be negative."""
         found = self._known.get(value)
         if found is None:
             self._known[value] = False  # what depends on itself isn't known

@@ -24,7 +24,7 @@ from warpsmith.targets.cuda_cpp.helpers import preamble
 from warpsmith.targets.cuda_cpp.literals import raw_literal
 from warpsmith.targets.cuda_cpp.lowering import DIMS
 from warpsmith.targets.cuda_cpp.memory import is_written
-from warpsmith.targets.cuda_cpp.names import Scope, identifier
+from warpsmith.targets.cuda_cpp.names import LIBRARY, Scope, identifier
 from warpsmith.targets.cuda_cpp.plan import plan
 from warpsmith.targets.cuda_cpp.types import CType
 from warpsmith.targets.cuda_cpp.writer import Handler, Statement, Unit, Writer
@@ -48,7 +48,7 @@ def cuda_source(*modules: Operation) -> str:
     of the functions' arguments.
     """
     helpers: dict[str, None] = {}
-    file = Scope()
+    file = Scope(taken=LIBRARY)
     parts = [_module(module, file, helpers) for module in modules]
     whole = "\n\n".join(parts)
     top = [_comment(whole), preamble(helpers, whole), whole]
@@ -153,8 +153,11 @@ def _function(unit: Unit, file: Scope, op: Operation, globals_: dict[str, Operat
 
 
 def _bounds(op: Operation) -> str:
-    block = op.attributes.get("warpsmith.block")
-    return f" __launch_bounds__({math.prod(block.values)})" if isinstance(block, DenseArrayAttr) else ""
+    block, least = op.attributes.get("warpsmith.block"), op.attributes.get("warpsmith.min_blocks")
+    if not isinstance(block, DenseArrayAttr):
+        return ""
+    blocks = f", {least.value}" if isinstance(least, IntegerAttr) else ""
+    return f" __launch_bounds__({math.prod(block.values)}{blocks})"
 
 
 def _result(writer: Writer, op: Operation) -> str:

@@ -142,6 +142,7 @@ class Expr:
     literal: int | None = None
 
     def of_type(self, type: CType, *, exact: bool = True) -> Expr:
+        """The same text as an expression of another type; `exact` says whether its value is exactly the op's."""
         return replace(self, type=type, exact=exact)
 
 
@@ -151,6 +152,7 @@ def atom(text: str, type: CType) -> Expr:
 
 
 def call(function: str, arguments: tuple[Expr, ...], type: CType) -> Expr:
+    """`function(arguments)` of a result type."""
     return atom(f"{function}({', '.join(a.text for a in arguments)})", type)
 
 
@@ -167,7 +169,10 @@ def parenthesised(value: Expr, level: int) -> str:
 
 
 def prefix(op: str, value: Expr, type: CType, *, exact: bool = True) -> Expr:
+    """`op value`, in parentheses where C++ needs them (`-(-x)`)."""
     text = parenthesised(value, Level.PREFIX)
+    if op == value.op == "!":
+        return Expr(text[1:], Level.PREFIX, type, "", exact)
     if text.startswith("-") and op == "-":
         text = f"({text})"
     return Expr(op + text, Level.PREFIX, type, op, exact)

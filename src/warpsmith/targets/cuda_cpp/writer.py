@@ -46,6 +46,7 @@ class Unit:
     names: dict[str, str] = field(default_factory=dict[str, str])
 
     def need(self, helper: str) -> None:
+        """Have a helper function written above the kernel."""
         self.helpers[helper] = None
 
 
@@ -111,6 +112,7 @@ class Writer:
         return found
 
     def bind(self, value: Value, expr: Expr) -> None:
+        """Say what stands for a value."""
         self._values[value] = expr
 
     def type(self, type: Type, *, signed: bool = False) -> CType:
@@ -136,6 +138,7 @@ class Writer:
         return self.scope.new(hint or self.hint(value))
 
     def hint(self, value: Value) -> str:
+        """A name to begin with for a value's variable."""
         if not is_generic(value.name):
             return value.name
         op = value.defining_op
@@ -213,6 +216,7 @@ class Writer:
         return first
 
     def visit(self, op: Operation) -> None:
+        """Write the statements of one op."""
         if op in self._commented:
             self._comments.append(self._commented[op])
         if op.row.has(Trait.CONSTANT):
@@ -277,16 +281,20 @@ class Writer:
         return op.parent in self.plan.conditional or op.name == "vector.load"
 
     def is_folded(self, op: Operation) -> bool:
+        """Whether the op is written inside the statements of others."""
         return op in self.plan.folded
 
     def is_nonnegative(self, value: Value) -> bool:
+        """Whether an integer is known not to be negative."""
         return self.ranges.is_nonnegative(value)
 
     def is_never_nan(self, value: Value) -> bool:
+        """Whether a float is known not to be NaN."""
         op = value.defining_op
         return op is not None and op.row.has(Trait.CONSTANT)
 
     def feeds_sum(self, op: Operation) -> bool:
+        """Whether the op's product goes into a sum, so that nvcc might fuse them."""
         return feeds_sum(self._originals.get(op, op))
 
     def memory_type(self, base: Value) -> CType:
@@ -297,6 +305,7 @@ class Writer:
 
     # -- lanes
     def is_lanewise(self, op: Operation) -> bool:
+        """Whether the op does the same to each lane of vectors."""
         return op.row.has(Trait.ELEMENTWISE) and any(isinstance(r.type, VectorType) for r in op.results)
 
     def _lanes(self, op: Operation, handler: Handler) -> None:
