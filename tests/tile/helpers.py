@@ -6,7 +6,9 @@ import itertools
 import linecache
 from typing import Any
 
-IMPORTS = "from warpsmith.tile import T, Tx, S, R, TileLayout, ComposeLayout, laneid, warpid, tx, wid_in_wg\n"
+IMPORTS = (
+    "from warpsmith.tile import T, Tx, S, R, TileLayout, ComposeLayout, laneid, warpid, tx, wid_in_wg, tid_in_wg\n"
+)
 
 SEED = """
 r_layout = TileLayout(S[(32, 8) : (1 @ laneid, 1)]); fs = (slice(0, 32), slice(0, 8))

@@ -183,10 +183,9 @@ MISTAKES = [
     ("Tx.warp.add(A, A, B[0:3, 0:64])", InvalidTileProgram, r"dim 0 is 3 against 64 \(equal or 1\)"),
     ("Tx.warp.sum(A[0:64, 0:1], A, axes=2)", InvalidTileProgram, "axis 2 of a source with 2 dims"),
     ("Tx.warp.copy(A, B, prefetch=1)", InvalidTileProgram, "no parameter 'prefetch'"),
-    ("Tx.warp.copy(A[60:70, 0:4], B[0:10, 0:4])", InvalidTileProgram, r"region \[60, 70\) lies outside dim 0 of 'A'"),
     ("B[0, 64] = 1.0", InvalidTileProgram, "lies outside dim 1 of 'B', which has 64 elements"),
     ("x = A[0:4, 0]\nB[0, 0] = x + 1.0", InvalidTileProgram, "operator has no meaning|number is needed"),
-    ("import os", TileSyntaxError, "no Import statement"),
+    ("import os", TileSyntaxError, "no 'import' statement"),
     ("return 3", TileSyntaxError, "a kernel returns nothing"),
     ("for k in (0, 5):\n    break", TileSyntaxError, "break in a loop over Python values"),
     ("for i in 'abc':\n    pass", TileSyntaxError, "a loop can't run over str"),
@@ -221,13 +220,6 @@ def test_the_caret_stands_under_the_mistake() -> None:
         read(body("B[0, tid] = A[0, tid] + missing"))
     line, carets = str(caught.value).split("\n")[1:3]
     assert line[carets.index("^") :].startswith("missing")
-
-
-@pytest.mark.parametrize("primitive", ["sqrt", "exp", "log2", "reciprocal", "silu"])
-def test_elementary_functions_refuse_integers(primitive: str) -> None:
-    text = f's = T.alloc_shared((8, 8), "int32")\nTx.warp.{primitive}(s, s)'
-    with pytest.raises(InvalidTileProgram, match=f"Tx.{primitive} computes in float types, not in int32"):
-        read(body(text))
 
 
 def test_launch_extents_are_checked() -> None:

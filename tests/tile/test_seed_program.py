@@ -81,15 +81,6 @@ def test_what_tirx_prints_is_the_same_kernel_again() -> None:
     assert tile_text(again, "dispatched") == tile_text(read(SEED), "dispatched")
 
 
-@pytest.mark.parametrize(("number", "load", "store"), [(0, 12, 10), (1, 15, 14)])
-def test_a_missing_barrier_is_a_race_between_two_lines(number: int, load: int, store: int) -> None:
-    result = run_tile(read(without_barrier(number)))
-    races = [f for f in result.findings if f.code == "race"]
-    assert races
-    assert {f.site.file_line for f in races if f.site is not None} == {load}
-    assert {f.other.site.file_line for f in races if f.other is not None} == {store}
-
-
 def test_command_prints_stages_and_runs(seed_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for stage, words in (
         ("tirx", "Tx.warp.sqrt"),

@@ -285,12 +285,12 @@ def check_stage(stage: str, target: Device) -> None:
 
 
 def kernel_steps(
-    module: HloModule, target: str, *, numerics: str = "strict", generic: bool = False
+    module: HloModule, target: str, *, numerics: str = "strict", generic: bool = False, deterministic: bool = False
 ) -> list[tuple[str, LoweredKernel]]:
     """Each kernel's fusion name and its IR after emission and after each pass, as text."""
     chosen = device(target)
     mode(numerics)
-    _, schedule = scheduled(module, chosen)
+    _, schedule = scheduled(module, chosen, deterministic=deterministic)
     return [
         (each.name, lower_fusion(each, chosen, numerics=numerics, keep=True, generic=generic))
         for each in distinct_fusions(schedule.kernel_fusions())
@@ -309,6 +309,7 @@ def stage_text(
     numerics: str = "strict",
     generic: bool = False,
     cache: bool = True,
+    deterministic: bool = False,
 ) -> str:
     """The text of a stage.  Raises what `compile` raises, and UsageError for a stage that the target lacks.
 
@@ -317,33 +318,36 @@ def stage_text(
     chosen = device(target)
     check_stage(stage, chosen)
     mode(numerics)
+    if stage not in ("hlo", "cuda", *_TEXTS):
+        return compile(module, target, numerics=numerics, cache=cache, deterministic=deterministic).artifact(stage)
+    wrapped, schedule = scheduled(module, chosen, deterministic=deterministic)
     if stage == "hlo":
-        return str(scheduled(module, chosen)[0])
-    if stage in _TEXTS:
-        fusions = distinct_fusions(scheduled(module, chosen)[1].kernel_fusions())
-        keep = stage != "llvm"
-        lowered = [lower_fusion(f, chosen, numerics=numerics, keep=keep, generic=generic) for f in fusions]
-        return _joined(lowered, _TEXTS[stage])
+        return str(wrapped)
+    fusions = distinct_fusions(schedule.kernel_fusions())
     if stage == "cuda":
         from warpsmith.compiler.cuda_text import cuda_text  # a back end that is seldom asked for
 
-        return cuda_text(distinct_fusions(scheduled(module, chosen)[1].kernel_fusions()), chosen, numerics=numerics)
-    return compile(module, target, numerics=numerics, cache=cache).artifact(stage)
+        return cuda_text(fusions, chosen, numerics=numerics)
+    keep = stage != "llvm"
+    lowered = [lower_fusion(f, chosen, numerics=numerics, keep=keep, generic=generic) for f in fusions]
+    return _joined(lowered, _TEXTS[stage])
 
 
-def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict") -> bytes:
+def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict", deterministic: bool = False) -> bytes:
     """The cubin of a module with one kernel.  Raises ToolMissing without ptxas, UsageError for several kernels."""
-    exe = compile(module, target, numerics=numerics)
+    exe = compile(module, target, numerics=numerics, deterministic=deterministic)
     count = sum(not k.host for k in exe.kernels)
     if count != 1:
         raise UsageError(f"the module has {count} kernels; a cubin holds one", help="print --stage ptx instead")
     return ptxas.assemble(exe.artifact("ptx"), architecture(device(target))).data
 
 
-def time_passes(module: HloModule, target: str, *, numerics: str = "strict") -> list[tuple[str, float]]:
+def time_passes(
+    module: HloModule, target: str, *, numerics: str = "strict", deterministic: bool = False
+) -> list[tuple[str, float]]:
     """(part, seconds) in order: emission, each pass, LLVM; summed over kernels.  The first, cold run isn't counted."""
     chosen = device(target)
-    fusions = list(distinct_fusions(scheduled(module, chosen)[1].kernel_fusions()))
+    fusions = list(distinct_fusions(scheduled(module, chosen, deterministic=deterministic)[1].kernel_fusions()))
     for fusion in fusions:
         lower_fusion(fusion, chosen, numerics=numerics)
     kernels = [lower_fusion(f, chosen, numerics=numerics) for f in fusions]

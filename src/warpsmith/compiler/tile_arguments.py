@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.compiler.tile_memory import memory_of
 from warpsmith.errors import ArgumentMismatch, did_you_mean
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import MemRefType, memref
+from warpsmith.ir.types import MemRefType, memref, numpy_dtype
+from warpsmith.tile.extents import Extent
 from warpsmith.tile.frontend.values import ParameterInfo
 from warpsmith.tile.program import Kernel
 
@@ -54,7 +56,7 @@ def bind_arguments(
     rng = np.random.default_rng(seed)
     found: dict[str, Array] = {}
     for parameter in buffers:
-        shape = tuple(extents[d] if isinstance(d, str) else d for d in parameter.shape or ())
+        shape = tuple(_extent(d, extents) for d in parameter.shape or ())
         array = given.get(parameter.name)
         found[parameter.name] = (
             _checked(kernel, parameter, shape, array) if array is not None else _made(rng, parameter, shape)
@@ -78,7 +80,8 @@ def _by_name(
         for key in arrays:
             if key not in known:
                 raise ArgumentMismatch(
-                    f"kernel '{kernel.name}' has no parameter '{key}'", help=did_you_mean(key, known)
+                    f"kernel '{kernel.name}' has no parameter '{key}'",
+                    help=did_you_mean(key, known) or f"it has {', '.join(names)}",
                 )
         return {known[key]: value for key, value in arrays.items()}
     if len(arrays) > len(buffers):
@@ -92,27 +95,60 @@ def _extents(kernel: Kernel, buffers: Sequence[ParameterInfo], given: Mapping[st
     for parameter in kernel.parameters:
         if parameter.shape is None and parameter.name in given and parameter.type.is_integer:
             found[parameter.name] = int(np.asarray(given[parameter.name]))
-    for parameter in buffers:
-        array = given.get(parameter.name)
-        if array is None:
-            continue
-        shape = np.shape(array)
-        for wanted, extent in zip(parameter.shape or (), shape, strict=False):
-            if isinstance(wanted, str) and found.setdefault(wanted, extent) != extent:
-                raise ArgumentMismatch(
-                    f"'{parameter.name}' says that {wanted} is {extent}, another argument that it is {found[wanted]}"
-                )
+    arrays = [(parameter, np.shape(given[parameter.name])) for parameter in buffers if parameter.name in given]
+    while sum(_solve(parameter, shape, found) for parameter, shape in arrays):
+        pass
+    _unsolved(kernel, given, found)
     for parameter in buffers:
         for wanted in parameter.shape or ():
-            if isinstance(wanted, str):
-                found.setdefault(wanted, _SYMBOLIC_DEFAULT)
+            for symbol in wanted.symbols if isinstance(wanted, Extent) else (wanted,):
+                if isinstance(symbol, str):
+                    found.setdefault(symbol, _SYMBOLIC_DEFAULT)
     return found
+
+
+def _solve(parameter: ParameterInfo, shape: Sequence[int], found: dict[str, int]) -> bool:
+    """Learn symbols from one array's shape; whether any was new."""
+    before = len(found)
+    for wanted, extent in zip(parameter.shape or (), shape, strict=False):
+        if isinstance(wanted, str) and found.setdefault(wanted, extent) != extent:
+            raise ArgumentMismatch(
+                f"'{parameter.name}' says that {wanted} is {extent}, another argument that it is {found[wanted]}"
+            )
+        if isinstance(wanted, Extent) and (solved := wanted.solve(extent, found)) is not None:
+            found[solved[0]] = solved[1]
+    return len(found) > before
+
+
+def _unsolved(kernel: Kernel, given: Mapping[str, Any], found: Mapping[str, int]) -> None:
+    """ArgumentMismatch for a symbol that arrays depend on, and don't say."""
+    for parameter in kernel.parameters:
+        if parameter.name not in given:
+            continue
+        for d, wanted in enumerate(parameter.shape or ()):
+            missing = [s for s in wanted.symbols if s not in found] if isinstance(wanted, Extent) else []
+            if missing:
+                extent = np.shape(given[parameter.name])[d]
+                raise ArgumentMismatch(
+                    f"dim {d} of '{parameter.name}' is {extent}, which doesn't say what {missing[0]} is in {wanted}",
+                    help=f"give it as an argument too: {missing[0]}=...",
+                )
+
+
+def _extent(wanted: int | str | Extent, known: Mapping[str, int]) -> int:
+    if isinstance(wanted, Extent):
+        return wanted.evaluate(known)
+    return known[wanted] if isinstance(wanted, str) else wanted
 
 
 def _checked(kernel: Kernel, parameter: ParameterInfo, shape: tuple[int, ...], array: Any) -> Array:
     found = np.asarray(array)
     if found.shape != shape:
-        raise ArgumentMismatch(f"'{parameter.name}' of kernel '{kernel.name}' has shape {shape}, not {found.shape}")
+        symbolic = [str(d) for d in parameter.shape or () if not isinstance(d, int)]
+        written = f" ({', '.join(map(str, parameter.shape or ()))})" if symbolic else ""
+        raise ArgumentMismatch(
+            f"'{parameter.name}' of kernel '{kernel.name}' has shape {shape}{written}, not {found.shape}"
+        )
     if found.dtype != parameter.type.numpy:
         raise ArgumentMismatch(f"'{parameter.name}' of kernel '{kernel.name}' is {parameter.type}, not {found.dtype}")
     return np.ascontiguousarray(found)
@@ -157,9 +193,9 @@ def arranged(
             continue
         type = argument.type
         assert isinstance(type, MemRefType)
-        argument.type = memref(
-            (max(type.elements, buffers[name].size) if type.shape[0] < 0 else type.elements,), type.element
-        )
+        if type.shape[0] < 0:
+            held = buffers[name].nbytes // numpy_dtype(type.element).itemsize
+            argument.type = memref((held,), type.element)
         (inputs if "xla.invariant" in attributes[number] else written).append(number)
     old = list(body.args)
     # What is written starts as its array was: it may be read as well, or written in part.
@@ -172,15 +208,14 @@ def arranged(
     func.set_arg_attributes(entry, [{} for _ in order])
     pairs = [n for i in range(len(written)) for n in (i, len(inputs) + i)]
     entry.attributes["warpsmith.aliases"] = at.dense_array(pairs)
-    arrays = [_flat(buffers[names[i]], argument.type) for i, argument in zip((*inputs, *written), order, strict=False)]
+    arrays = [
+        _memory(parameters[names[i]], buffers[names[i]], argument.type)
+        for i, argument in zip((*inputs, *written), order, strict=False)
+    ]
     shown = [names[i] for i in (*inputs, *written, *written)]
     return Arranged(copy, arrays, [names[i] for i in written], shown)
 
 
-def _flat(array: Array, type: object) -> Array:
-    """The array's elements, padded to the span that the kernel's layout takes."""
-    flat = array.reshape(-1)
+def _memory(parameter: ParameterInfo, array: Array, type: object) -> Array:
     assert isinstance(type, MemRefType)
-    if flat.size < type.elements:
-        flat = np.concatenate([flat, np.zeros(type.elements - flat.size, flat.dtype)])
-    return flat
+    return memory_of(parameter, array, type, copied=False)

@@ -2,12 +2,17 @@
 
 Sums, products and elementary functions are done in double precision and rounded once to the type that the primitive
 computes in, then to the destination's: what any lowering approximates.  Maximum and minimum carry a NaN on.
+
+Under `rounding_at_random` operands and results are off by about a unit in the last place: how far results of such
+runs lie apart is what rounding can do to them (Monte Carlo arithmetic; D. S. Parker, 1997).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -20,11 +25,37 @@ from warpsmith.tile.buffers import region_of
 from warpsmith.tile.dtypes import TileType, tile_type
 from warpsmith.tile.frontend.checks import squeezed
 from warpsmith.tile.ops import TABLE, compute_type
+from warpsmith.tile.reductions import accumulation_type, has_slots
 
-__all__ = ["MEANINGS"]
+__all__ = ["MEANINGS", "rounding_at_random"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Meaning = Callable[[Places, Operation], None]
+
+_PARTIAL = 2.0**-23  # how far partial results round, in float32 or wider
+
+
+_ROUNDING: ContextVar[np.random.Generator | None] = ContextVar("rounding", default=None)
+
+
+@contextmanager
+def rounding_at_random(seed: int) -> Generator[None]:
+    """Primitives that compute round to either side, as `seed` has it."""
+    token = _ROUNDING.set(np.random.default_rng(seed))
+    try:
+        yield
+    finally:
+        _ROUNDING.reset(token)
+
+
+def _rounded(values: Array, epsilon: float) -> Array:
+    """Floats as they are; under `rounding_at_random` off by about `epsilon` of themselves."""
+    rng = _ROUNDING.get()
+    if rng is None or values.dtype.kind in "iub":
+        return values
+    with np.errstate(all="ignore"):
+        noise = rng.standard_normal(values.size).reshape(values.shape)
+        return np.asarray(values.astype(np.float64) * (1 + epsilon * noise)).astype(values.dtype)
 
 
 def _exact(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -114,12 +145,10 @@ class _Call:
         return op is not None and op.name == "tile.region"
 
     def read(self, role: str) -> Array:
-        """An operand's elements, [groups, its shape]; a number's, [groups or 1] with dims of 1."""
+        """An operand's elements, [groups, its shape]; a number's, [groups]."""
         value = self.values[role]
         if not self.is_region(role):
-            array = self.places.frame.array(value)
-            chosen = array[self.groups] if array.shape[0] > 1 else array
-            return _typed(chosen, self.types[role])
+            return _typed(self.places.agreed(value, self.groups, role), self.types[role])
         where = self.places.of_region(value, self.groups)[:, 0]
         data = self.places.frame.buffer(value).data[where]
         return _typed(data, self.types[role]).reshape(-1, *self.shape(role))
@@ -131,6 +160,10 @@ class _Call:
         flat = values.reshape(values.shape[0], 1, -1)
         raw = np.ascontiguousarray(np.broadcast_to(flat, (where.shape[0], 1, where.shape[2]))).view(buffer.data.dtype)
         buffer.data[where] = np.broadcast_to(raw, where.shape)
+
+    def rounded(self, values: Array) -> Array:
+        """Results in the destination's type."""
+        return _cast(_rounded(values, self.dst.epsilon if self.dst.is_float else 0), self.dst)
 
     @property
     def dst(self) -> TileType:
@@ -180,6 +213,12 @@ def _copy(places: Places, op: Operation) -> None:
     call.write(_cast(call.read("src"), call.dst))
 
 
+def _converted(places: Places, op: Operation) -> None:
+    call = _Call(places, op)
+    values = np.broadcast_to(_aligned(call, "src"), (len(call.groups), *call.shape("dst")))
+    call.write(_cast(values, call.dst))
+
+
 def _elementwise(places: Places, op: Operation) -> None:
     call = _Call(places, op)
     row = TABLE[op.name.removeprefix("tile.")]
@@ -196,7 +235,11 @@ def _elementwise(places: Places, op: Operation) -> None:
         roles = ["dst", *roles]
     counted = [role for role in roles if call.is_region(role) and role != "condition"]
     kind = compute_type(call.dst, [call.types[role] for role in counted])
-    values = {role: _cast(_aligned(call, role), kind) for role in roles if role != "condition"}
+    values = {
+        role: _rounded(_cast(_aligned(call, role), kind), kind.epsilon if kind.is_float else 0)
+        for role in roles
+        if role != "condition"
+    }
     source = values.get("src", values.get("dst"))
     if source is not None:
         for role, function in (("scale", np.multiply), ("bias", np.add)):
@@ -210,28 +253,52 @@ def _elementwise(places: Places, op: Operation) -> None:
         result = np.where(condition.astype(np.bool_), values["a"], values["b"])
     else:
         result = _exact(_FUNCTIONS[row.name])(values["a"], values["b"])
-    full = np.broadcast_to(_cast(result, call.dst), (len(call.groups), *call.shape("dst")))
-    call.write(full)
+    call.write(np.broadcast_to(call.rounded(result), (len(call.groups), *call.shape("dst"))))
 
 
 def _reduction(places: Places, op: Operation) -> None:
     call = _Call(places, op)
-    axes = call.config["axes"]
-    assert isinstance(axes, at.DenseArrayAttr)
-    accumulate = isinstance(call.config["accum"], at.IntegerAttr) and bool(call.config["accum"].value)
-    values = call.read("src")
-    wide = values.astype(np.float64) if values.dtype.kind not in "iub" else values
-    dims = tuple(1 + axis for axis in axes.values)
-    name = op.name.removeprefix("tile.")
+    given = call.config["axes"]
+    assert isinstance(given, at.DenseArrayAttr)
+    axes, name = given.values, op.name.removeprefix("tile.")
+    type = accumulation_type(call.dst, call.types["src"])
+    values = _rounded(_cast(call.read("src"), type), _PARTIAL if name == "sum" else 0)
+    exact = np.dtype(np.float64) if type.is_float else type.numpy
+    slots = has_slots(call.shape("dst"), call.shape("src"), axes)
     with np.errstate(all="ignore"):
-        function = {"sum": np.sum, "max": np.max, "min": np.min}[name]
-        result = function(wide, axis=dims, keepdims=True)
-        if name == "sum" and values.dtype.kind in "iub":
-            result = result.astype(values.dtype)
-        if accumulate:
-            old = call.read("dst").reshape(result.shape).astype(wide.dtype)
-            result = {"sum": np.add, "max": np.maximum, "min": np.minimum}[name](result, old)
-    call.write(_cast(result, call.dst))
+        if slots and not _flag(call, "thread_reduce"):
+            result = _by_thread(call, _REDUCE[name], values.astype(exact), axes)
+        else:
+            result = _REDUCE[name](values.astype(exact), axis=tuple(1 + axis for axis in axes), keepdims=True)
+            result = np.broadcast_to(result, (result.shape[0], *call.shape("dst"))) if slots else result
+        result = result.astype(exact).reshape(-1, *call.shape("dst"))
+        if _flag(call, "accum"):
+            result = _ACCUMULATE[name](result, _cast(call.read("dst"), type).astype(exact))
+    result = _cast(result, type)
+    call.write(call.rounded(result) if name == "sum" else _cast(result, call.dst))
+
+
+_REDUCE: dict[str, Callable[..., Array]] = {"sum": np.sum, "max": np.max, "min": np.min}
+_ACCUMULATE: dict[str, Callable[..., Array]] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+def _by_thread(call: _Call, function: Callable[..., Array], values: Array, axes: Sequence[int]) -> Array:
+    """Each element of the destination from those of its row that lie in the thread that it lies in."""
+    threads: dict[str, Array] = {}
+    rows: dict[str, Array] = {}
+    for role in ("dst", "src"):
+        places = call.places.of_region(call.values[role], call.groups[:1])[0, 0]
+        threads[role] = places // call.places.frame.buffer(call.values[role]).size
+        shape = call.shape(role)
+        kept = tuple(1 if d in axes else extent for d, extent in enumerate(shape))
+        number = np.arange(math.prod(kept)).reshape(kept)
+        rows[role] = np.broadcast_to(number, shape).reshape(-1)
+    flat = values.reshape(values.shape[0], -1)
+    found = [
+        function(flat[:, (rows["src"] == row) & (threads["src"] == thread)], axis=1)
+        for row, thread in zip(rows["dst"], threads["dst"], strict=True)
+    ]
+    return np.stack(found, axis=1)
 
 
 def _gemm(places: Places, op: Operation) -> None:
@@ -243,15 +310,19 @@ def _gemm(places: Places, op: Operation) -> None:
             result = result + call.read("c").reshape(result.shape).astype(np.float64) * _number(call, "beta", 1.0)
         elif _number(call, "beta", 0.0):
             result = result + call.read("dst").reshape(result.shape).astype(np.float64) * _number(call, "beta", 0.0)
-    call.write(_cast(result, call.dst))
+    call.write(call.rounded(result))
 
 
 def _matrix(call: _Call, name: str) -> Array:
-    values = call.read(name).astype(np.float64)
+    values = _rounded(call.read(name).astype(np.float64), _PARTIAL)
     if values.ndim != 3:
         values = values.reshape(values.shape[0], *squeezed(values.shape[1:]))
-    flag = call.config.get(f"transpose_{name}")
-    return values.swapaxes(1, 2) if isinstance(flag, at.IntegerAttr) and flag.value else values
+    return values.swapaxes(1, 2) if _flag(call, f"transpose_{name}") else values
+
+
+def _flag(call: _Call, name: str) -> bool:
+    found = call.config.get(name)
+    return isinstance(found, at.IntegerAttr) and bool(found.value)
 
 
 def _number(call: _Call, name: str, default: float) -> float:
@@ -266,5 +337,5 @@ MEANINGS: dict[str, Meaning] = {
     "gemm": _gemm,
     **dict.fromkeys(("sum", "max", "min"), _reduction),
     **{name: _elementwise for name, row in TABLE.items() if row.kind in ("unary", "binary", "ternary", "fill")},
-    "cast": _copy,
+    "cast": _converted,
 }

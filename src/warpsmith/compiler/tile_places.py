@@ -16,14 +16,15 @@ from warpsmith.errors import SimulationError
 from warpsmith.ir.core import Operation, Value
 from warpsmith.simt.checks import fail
 from warpsmith.simt.interpreter import Frame, Interpreter
-from warpsmith.simt.results import Finding
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of, plain, region_of
+from warpsmith.simt.results import Finding, Site
+from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of, extents_of, plain, region_of
 from warpsmith.tile.layout import ComposeLayout, Iter
 
 __all__ = ["Places"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_UNBOUNDED = 1 << 62  # a view's extent that isn't known
 _THREADS = {"laneid": 1, "warpid": 32, "wgid": 128, "wid_in_wg": 32, "tid_in_wg": 1, "tx": 1}
 """How many threads a step along a thread axis is."""
 
@@ -34,9 +35,12 @@ class Places:
     def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
         self.machine = interpreter.machine
         self.frame = frame
+        self.members = 1  # threads that do the call together
+        self.site: Site | None = None
 
     def groups(self, op: Operation) -> Array:
         """The first thread of each group that calls `op`.  SimulationError when a group calls it in part."""
+        self.site = _site(op)
         per_block, threads = self.machine.threads_per_block, self.frame.threads
         size = {"thread": 1, "warp": 32, "warpgroup": 128, "cta": per_block}.get(op.str_attr("scope"), 0)
         if size == 0 or per_block % size:
@@ -50,46 +54,93 @@ class Places:
                 f"{op.name} takes all {size} threads of a {op.str_attr('scope')}; {int(counts[torn[0]])} of group "
                 f"{int(torn[0])} call it (line {op.location.line})"
             )
+        self.members = size
         return np.flatnonzero(counts) * size
 
     def of_region(self, value: Value, groups: Array) -> Array:
         """Places of a region's elements, [groups, copies, elements]: copies are where replicas are."""
         region = region_of(value)
-        mins = [self._uniform(each, groups) for each in region.mins]
+        mins = [self.agreed(each, groups, f"where {region} begins") for each in region.mins]
         grid = np.meshgrid(*(np.arange(extent) for extent in region.extents), indexing="ij")
         coordinates = [axis.reshape(-1)[None] + low[:, None] for axis, low in zip(grid, mins, strict=True)]
         self._check(region, coordinates)
-        return self._places(region.buffer, coordinates, groups)
+        places = self._places(region.buffer, coordinates, groups)
+        self._check_memory(str(region), region.buffer, places)
+        return places
 
-    def _uniform(self, value: Value, groups: Array) -> Array:
+    def agreed(self, value: Value, groups: Array, what: str) -> Array:
+        """A number that the threads of each group give to a call.  CheckFailed where they differ: `what` it is."""
         array = self.frame.array(value)
-        return array[groups] if array.shape[0] > 1 else np.broadcast_to(array, groups.shape)
+        if array.shape[0] == 1:
+            return np.broadcast_to(array, groups.shape)
+        rows = array.reshape(-1, self.members)[groups // self.members]
+        differs = (rows != rows[:, :1]) & ~((rows != rows) & (rows[:, :1] != rows[:, :1]))
+        if differs.any():
+            group, thread = (int(i) for i in np.argwhere(differs)[0])
+            fail(
+                Finding(
+                    "operand-divergence",
+                    f"{self.members} threads do this together, but differ in {what}: thread {thread} of them has "
+                    f"{rows[group, thread]}, the first {rows[group, 0]}",
+                    self.site,
+                )
+            )
+        return rows[:, 0]
 
-    @staticmethod
-    def _check(region: RegionInfo, coordinates: Sequence[Array]) -> None:
-        for d, (coordinate, size) in enumerate(zip(coordinates, region.buffer.shape, strict=True)):
-            if size >= 0 and ((coordinate < 0) | (coordinate >= size)).any():
-                _outside(f"{region} reaches {int(coordinate.max())} in dim {d}, which has {size} elements")
+    def _shape(self, buffer: BufferInfo) -> list[int]:
+        """The buffer's extents in this run."""
+        return [
+            self._number(each) if isinstance(each, Value) else each if each >= 0 else _UNBOUNDED
+            for each in extents_of(buffer.value)
+        ]
+
+    def _number(self, value: Value) -> int:
+        """A value that all threads have."""
+        return int(self.frame.array(value).reshape(-1)[0])
+
+    def _check(self, region: RegionInfo, coordinates: Sequence[Array]) -> None:
+        for d, (coordinate, size) in enumerate(zip(coordinates, self._shape(region.buffer), strict=True)):
+            if ((coordinate < 0) | (coordinate >= size)).any():
+                worst = int(coordinate.max() if coordinate.max() >= size else coordinate.min())
+                self._outside(f"{region} reaches {worst} in dim {d}, which has {size} elements")
+
+    def _outside(self, cause: str) -> NoReturn:
+        fail(Finding("out-of-bounds", cause, self.site))
+
+    def _check_memory(self, what: str, buffer: BufferInfo, places: Array) -> None:
+        """A view's extents may be unknown, but not how much memory it is a view of."""
+        size = self.frame.buffer(buffer.value).data.size
+        if ((places < 0) | (places >= size)).any():
+            worst = int(places.max() if places.max() >= size else places.min())
+            self._outside(f"{what} reaches element {worst} of its memory, which has {size} elements")
 
     def of_element(self, op: Operation, buffer: Value, indices: Sequence[Value]) -> Array:
         """Where each thread's own element is."""
+        self.site = _site(op)
         threads = self.frame.threads
         coordinates = [np.broadcast_to(self.frame.array(v), (threads,))[:, None] for v in indices]
         info = buffer_of(buffer)
         if self.frame.mask is not None:
             off = ~np.broadcast_to(self.frame.mask, (threads,))[:, None]
             coordinates = [np.where(off, 0, c) for c in coordinates]
-        for d, (coordinate, size) in enumerate(zip(coordinates, info.shape, strict=True)):
-            if size >= 0 and ((coordinate < 0) | (coordinate >= size)).any():
+        for d, (coordinate, size) in enumerate(zip(coordinates, self._shape(info), strict=True)):
+            if ((coordinate < 0) | (coordinate >= size)).any():
                 worst = int(coordinate.max() if coordinate.max() >= size else coordinate.min())
-                _outside(f"line {op.location.line}: index {worst} of dim {d} of {info.name}, which has {size} elements")
-        return self._places(info, coordinates, np.arange(threads))[:, 0, 0]
+                self._outside(f"index {worst} of dim {d} of {info.name}, which has {size} elements")
+        places = self._places(info, coordinates, np.arange(threads))
+        self._check_memory(info.name, info, places)
+        return places[:, 0, 0]
 
     def _places(self, buffer: BufferInfo, coordinates: Sequence[Array], groups: Array) -> Array:
         layout = buffer.layout
         if layout is None:
             raise SimulationError(f"{buffer.name} has no layout")
         inner = plain(layout)
+        if buffer.strides is not None:
+            place = np.zeros(np.broadcast_shapes(*(c.shape for c in coordinates)), np.int64)
+            for coordinate, (amount, by) in zip(coordinates, buffer.strides, strict=True):
+                place = place + coordinate * amount * (self._number(by) if by is not None else 1)
+            return place[:, None]
         address, thread = self._apply(buffer, coordinates)
         address, thread = address[:, None], thread[:, None]
         for each in inner.replica:
@@ -137,8 +188,9 @@ class Places:
         return address, thread
 
 
-def _outside(cause: str) -> NoReturn:
-    fail(Finding("out-of-bounds", cause))
+def _site(op: Operation) -> Site:
+    """Where a call or an access stands in the kernel's text."""
+    return Site(op.name, file=op.location.file, file_line=op.location.line)
 
 
 def _moved(each: Iter, digit: Array, address: Array, thread: Array) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from warpsmith.compiler.tile_meaning import MEANINGS
+from warpsmith.compiler.tile_memory import array_of, memory_of
 from warpsmith.compiler.tile_places import Places
 from warpsmith.errors import SimulationError
 from warpsmith.ir import attributes as at
@@ -23,9 +24,8 @@ from warpsmith.simt.control import run_blocks
 from warpsmith.simt.handlers import HANDLERS
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter, Machine
 from warpsmith.simt.memory import Buffer
-from warpsmith.tile.buffers import buffer_of, plain
+from warpsmith.tile.buffers import buffer_of, memory_elements
 from warpsmith.tile.dispatch.leaving import lower_early_exits
-from warpsmith.tile.layout import ComposeLayout
 from warpsmith.tile.program import Kernel
 from warpsmith.tile.scopes import Launch
 
@@ -49,17 +49,16 @@ def run_reference(kernel: Kernel, buffers: Mapping[str, Array], scalars: Mapping
             continue
         type = argument.type
         assert isinstance(type, MemRefType)
-        flat = np.ascontiguousarray(buffers[parameter.name]).reshape(-1).view(numpy_dtype(type)).copy()
-        if flat.size < type.elements:
-            flat = np.concatenate([flat, np.zeros(type.elements - flat.size, flat.dtype)])
+        flat = memory_of(parameter, buffers[parameter.name], type).copy()
         memory[parameter.name] = Buffer(parameter.name, flat, flat.size)
         given.append(memory[parameter.name])
     machine = Machine(module, _ids(launch, blocks), blocks, per_block, {}, shape=(launch.grid, launch.block))
     Interpreter(machine, _HANDLERS, run_blocks).call(Frame(blocks * per_block), entry, given)
     result: dict[str, Array] = {}
-    for name, buffer in memory.items():
-        array = buffers[name]
-        result[name] = buffer.data.view(array.dtype)[: array.size].reshape(array.shape)
+    for parameter in kernel.parameters:
+        if parameter.name in memory:
+            name = parameter.name
+            result[name] = array_of(parameter, memory[name].data, buffers[name])
     return result
 
 
@@ -93,12 +92,7 @@ def _alloc(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     buffer = buffer_of(op.result)
     machine = interpreter.machine
     copies = machine.blocks * (machine.threads_per_block if buffer.scope == "local" else 1)
-    if buffer.layout is None:
-        size = int(np.prod(buffer.shape))
-    else:
-        size = plain(buffer.layout).storage().span()
-        if isinstance(buffer.layout, ComposeLayout):
-            size = -(-size // buffer.layout.period) * buffer.layout.period
+    size = memory_elements(buffer.layout, buffer.shape)
     if op.result not in frame.values:
         frame[op.result] = Buffer(buffer.name, np.zeros(size * copies, numpy_dtype(op.result.type)), size, copies)
 
@@ -170,5 +164,7 @@ _HANDLERS: dict[str, Handler] = {
     "gpu.barrier": _nothing,
     "nvvm.barrier": _nothing,
     "nvvm.bar.warp.sync": _nothing,
+    "nvvm.cp.async.commit.group": _nothing,
+    "nvvm.cp.async.wait.group": _nothing,
     **{f"tile.{name}": _primitive for name in tile.PRIMITIVES},
 }

@@ -23,6 +23,7 @@ laneid, warpid, wgid, tid_in_wg, wid_in_wg, tx, m = (
     _layout.tx,
     _layout.m,
 )
+mma_a, mma_b, mma_c = _layout.mma_a, _layout.mma_b, _layout.mma_c
 
 __all__ = [
     "ComposeLayout",
@@ -35,6 +36,9 @@ __all__ = [
     "Tx",
     "laneid",
     "m",
+    "mma_a",
+    "mma_b",
+    "mma_c",
     "tid_in_wg",
     "tx",
     "warpid",

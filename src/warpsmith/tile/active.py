@@ -9,14 +9,14 @@ tile.md 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from warpsmith.ir.core import Location, Operation, Value
 from warpsmith.ir.types import I1
-from warpsmith.tile.uniform import Known, Uniformity, Varying
+from warpsmith.tile.uniform import Grouped, Known, Uniformity, Varying
 
 __all__ = ["Active", "everyone", "narrow", "narrow_loop"]
 
@@ -25,15 +25,19 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Active:
-    """The threads that reach a point: `mask`, or None with the reason and the place of what hides it."""
+    """The threads that reach a point: `mask`, or None with the reason and the place of what hides it.
+
+    With `group`, of each group of so many threads in the mask either all get there or none, which isn't known.
+    """
 
     mask: Mask | None
     reason: str = ""
     place: Location | None = None
+    group: int | None = None
 
     def of_scope(self, threads: int) -> str | None:
         """None when every group of `threads` threads is active as a whole or not at all; else what is wrong."""
-        if self.mask is None:
+        if self.mask is None or (self.group is not None and threads > self.group):
             where = f" (line {self.place.line})" if self.place is not None and self.place.line else ""
             return f"which threads get here can't be told{where}: {self.reason}"
         total = self.mask.size
@@ -49,13 +53,15 @@ class Active:
         first = int(broken[0])
         return f"{_spans(groups[first])} of {threads} threads are active in group {first}"
 
-    def first(self, threads: int) -> int:
-        """The first active thread of a group, when each active group has the same one."""
-        if self.mask is None:
-            return 0
-        groups = self.mask.reshape(-1, threads) if self.mask.size % threads == 0 else self.mask.reshape(1, -1)
-        firsts = {int(np.argmax(group)) for group in groups if group.any()}
-        return firsts.pop() if len(firsts) == 1 else -1
+    def within(self, mask: Mask) -> Active:
+        """Those of them that a mask has."""
+        return self if self.mask is None else replace(self, mask=self.mask & mask)
+
+    def in_groups(self, group: int, reason: str, place: Location | None) -> Active:
+        """The same, of which only some groups of so many threads may get further."""
+        if self.mask is None or (self.group is not None and self.group <= group):
+            return self
+        return Active(self.mask, reason, place, group)
 
 
 def _spans(mask: Mask) -> str:
@@ -77,7 +83,11 @@ def narrow(active: Active, condition: Value, uniform: Uniformity, *, taken: bool
     what = uniform.what(condition)
     if isinstance(what, Known):
         values = np.broadcast_to(what.values.astype(np.bool_), active.mask.shape)
-        return Active(active.mask & (values if taken else ~values))
+        return active.within(values if taken else ~values)
+    op = condition.defining_op
+    if isinstance(what, Grouped):
+        reason = f"it differs between groups of {what.threads} threads"
+        return active.in_groups(what.threads, reason, op.location if op is not None else None)
     if not isinstance(what, Varying):
         return active  # all threads go one way together
     parts = _conjunction(condition) if taken else _disjunction(condition)
@@ -85,7 +95,6 @@ def narrow(active: Active, condition: Value, uniform: Uniformity, *, taken: bool
         for part in parts:
             active = narrow(active, part, uniform, taken=taken)
         return active
-    op = condition.defining_op
     negated = _negated(condition)
     if negated is not None:
         return narrow(active, negated, uniform, taken=not taken)
@@ -119,10 +128,16 @@ def narrow_loop(active: Active, loop: Operation, uniform: Uniformity) -> Active:
         return active
     bounds = loop.operands[:3] if loop.name == "scf.for" else [loop.body.terminator.operands[0]]
     for bound in bounds:
-        if not uniform.is_uniform(bound):
-            what = uniform.what(bound)
-            reason = what.reason if isinstance(what, Varying) else "threads make different numbers of turns"
-            return Active(None, reason, loop.location)
-    if uniform.leaves_early(loop):
-        return Active(None, "only some threads leave the loop or a turn of it early", loop.location)
-    return active
+        what = uniform.what(bound)
+        reason = what.reason if isinstance(what, Varying) else "threads make different numbers of turns"
+        active = _grouped(active, uniform, uniform.group(bound), reason, loop)
+    leaving = "only some threads leave the loop or a turn of it early"
+    return _grouped(active, uniform, uniform.leaving(loop), leaving, loop)
+
+
+def _grouped(active: Active, uniform: Uniformity, group: int, reason: str, loop: Operation) -> Active:
+    if group == uniform.threads or active.mask is None:
+        return active
+    if group == 1:
+        return Active(None, reason, loop.location)
+    return active.in_groups(group, reason, loop.location)

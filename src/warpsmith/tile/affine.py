@@ -13,7 +13,7 @@ from math import gcd
 
 from warpsmith.indexing import Interval
 from warpsmith.ir.attributes import Attribute, DenseArrayAttr, IntegerAttr, OpaqueAttr, StringAttr
-from warpsmith.ir.core import Effect, OpResult, Value
+from warpsmith.ir.core import Effect, Operation, OpResult, Value
 from warpsmith.ir.dialects.arith import constant_int
 from warpsmith.ir.ranges import range_of
 
@@ -29,6 +29,7 @@ class Linear:
     values: Mapping[object, Value]
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """This sum plus `factor` times another."""
         terms = dict(self.terms)
         for key, each in other.terms.items():
             total = terms.get(key, 0) + factor * each
@@ -39,12 +40,14 @@ class Linear:
         return Linear(self.constant + factor * other.constant, terms, {**self.values, **other.values})
 
     def times(self, factor: int) -> Linear:
+        """This sum times a number."""
         if factor == 0:
             return Linear(0, {}, {})
         return Linear(self.constant * factor, {k: v * factor for k, v in self.terms.items()}, self.values)
 
     @property
     def key(self) -> object:
+        """Equal for sums that are equal."""
         return (self.constant, frozenset(self.terms.items()))
 
 
@@ -80,11 +83,28 @@ def _key(value: Value) -> object:
     if not isinstance(value, OpResult):
         return value
     op = value.op
+    if op.row.name == "memref.load" and _is_variable(op.operands[0]):
+        return (op.operands[0], _last_change(op))
     effects = [effect for effect, _ in op.row.effects]
     if op.regions or not op.operands or any(effect is not Effect.READ for effect in effects) or effects:
         return value
     attributes = tuple(sorted((k, _plain(v)) for k, v in op.attributes.items() if k != "xla.range"))
     return (op.row.name, value.index, attributes, tuple(linear(v).key for v in op.operands))
+
+
+def _is_variable(memory: Value) -> bool:
+    """Whether a memory is a variable of the author's, which nothing but loads and stores by its name reaches."""
+    return isinstance(memory, OpResult) and "tile.variable" in memory.op.attributes
+
+
+def _last_change(load: Operation) -> object:
+    """The op before a load that may have given its variable another value; the block where there is none."""
+    at_op = load.prev
+    while at_op is not None:
+        if at_op.regions or (at_op.row.name == "memref.store" and at_op.operands[1] is load.operands[0]):
+            return at_op
+        at_op = at_op.prev
+    return load.block
 
 
 def _plain(attribute: Attribute) -> str:

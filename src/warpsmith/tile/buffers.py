@@ -6,20 +6,35 @@ own; the address of an element is the layout's, in the elements of the root.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpsmith.errors import InternalError
 from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Value
+from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.dialects import tile
 from warpsmith.ir.types import MemRefType
 from warpsmith.tile.dtypes import TileType, tile_type
 from warpsmith.tile.layout import ComposeLayout, TileLayout, row_major
 
-__all__ = ["AnyLayout", "BufferInfo", "RegionInfo", "buffer_of", "layout_attr", "layout_of", "plain", "region_of"]
+__all__ = [
+    "AnyLayout",
+    "BufferInfo",
+    "RegionInfo",
+    "Stride",
+    "buffer_of",
+    "extents_of",
+    "layout_attr",
+    "layout_of",
+    "memory_elements",
+    "plain",
+    "region_of",
+]
 
 AnyLayout = TileLayout | ComposeLayout
+Stride = tuple[int, Value | None]
+"""Elements to the next index of a dim: a number, or a number times a value that is known when the kernel runs."""
 
 _SCOPES = {0: "global", tile.SHARED: "shared", tile.PRIVATE: "local"}
 _BY_TEXT: dict[str, AnyLayout | None] = {}
@@ -49,10 +64,23 @@ def plain(layout: AnyLayout) -> TileLayout:
     return layout.tile if isinstance(layout, ComposeLayout) else layout
 
 
+def memory_elements(layout: AnyLayout | None, shape: Sequence[int]) -> int:
+    """How many elements a thread's (or the block's) memory of a buffer has: up to the last place of its layout, in
+    whole periods where that is swizzled."""
+    if layout is None:
+        return math.prod(shape)
+    held = plain(layout).storage()
+    last = sum(held.offset.values())
+    last += sum(max(0, each.stride) * (each.extent - 1) for each in (*held.shard, *held.replica))
+    if isinstance(layout, ComposeLayout):
+        return -(-(last + 1) // layout.period) * layout.period
+    return last + 1
+
+
 @dataclass(frozen=True, slots=True)
 class BufferInfo:
     """A buffer or view.  `scope` is "global", "shared", "shared.dyn" or "local"; `root` the value whose memory it is;
-    `extents` the values of symbolic extents by dim."""
+    `strides` stands for the layout of a parameter that has symbolic extents behind its first dim."""
 
     value: Value
     shape: tuple[int, ...]
@@ -61,14 +89,16 @@ class BufferInfo:
     layout: AnyLayout | None
     root: Value
     root_type: TileType
-    is_local_view: bool
+    strides: tuple[Stride, ...] | None = None
 
     @property
     def name(self) -> str:
+        """The buffer's name, or its root's."""
         return self.value.name or self.root.name or "buffer"
 
     @property
     def is_shared(self) -> bool:
+        """Whether it is in a block's shared memory."""
         return self.scope.startswith("shared")
 
     @property
@@ -88,9 +118,7 @@ def buffer_of(value: Value) -> BufferInfo:
     type = value.type
     assert isinstance(type, MemRefType)
     root = value
-    local_view = False
     while (source := root.defining_op) is not None and source.name == "tile.view":
-        local_view = local_view or source.attributes.get("kind") is at.string("local")
         root = source.operands[0]
     holder = root.defining_op
     assert holder is not None
@@ -103,8 +131,29 @@ def buffer_of(value: Value) -> BufferInfo:
         layout_of(op.attributes["layout"]),
         root,
         tile_type(holder.str_attr("dtype")),
-        local_view,
+        _strides(op),
     )
+
+
+def _strides(op: Operation) -> tuple[Stride, ...] | None:
+    """What `tile.match_buffer` says of strides: amounts, and which operand each is multiplied by (-1: none)."""
+    amounts, by = op.attributes.get("strides"), op.attributes.get("by")
+    if not isinstance(amounts, at.DenseArrayAttr) or not isinstance(by, at.DenseArrayAttr):
+        return None
+    return tuple(
+        (amount, op.operands[which] if which >= 0 else None)
+        for amount, which in zip(amounts.values, by.values, strict=True)
+    )
+
+
+def extents_of(value: Value) -> tuple[int | Value, ...]:
+    """The extents of a buffer, symbolic ones as values."""
+    op = value.defining_op
+    shape = buffer_of(value).shape
+    if op is None or op.name != "tile.match_buffer":
+        return shape
+    symbolic = iter(op.operands[1:])
+    return tuple(next(symbolic) if extent < 0 else extent for extent in shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +166,26 @@ class RegionInfo:
 
     def __str__(self) -> str:
         from warpsmith.tile.affine import linear
+        from warpsmith.tile.printers.expressions import value_text
 
         parts: list[str] = []
         for start, extent in zip(self.mins, self.extents, strict=True):
             known = linear(start)
-            text = str(known.constant) if not known.terms else start.name or "?"
-            end = str(known.constant + extent) if not known.terms else f"{text} + {extent}"
-            parts.append(f"{text}:{end}")
+            text = value_text(start)
+            if not known.terms:
+                parts.append(f"{known.constant}:{known.constant + extent}")
+            else:
+                parts.append(text if extent == 1 else f"{text} : {text} + {extent}")
         return f"{self.buffer.name}[{', '.join(parts)}]"
+
+    @property
+    def in_short(self) -> str:
+        """A whole buffer by its name alone."""
+        from warpsmith.ir.effects import constant_of
+
+        begins = [constant_of(start) for start in self.mins]
+        whole = self.extents == self.buffer.shape and all(each is not None and each.value == 0 for each in begins)
+        return self.buffer.name if whole else str(self)
 
 
 def region_of(value: Value) -> RegionInfo:

@@ -19,6 +19,7 @@ from warpsmith.ir import types as ty
 __all__ = ["BY_NAME", "TileType", "common", "of_numpy", "tile_type"]
 
 
+_SMALLER_THAN_A_BYTE = frozenset(("float4_e2m1fn", "float4_e2m1", "fp4", "int4", "uint4"))
 _LARGEST = {"float8_e4m3fn": 448.0}
 """The largest number of a format that has no infinity."""
 
@@ -38,6 +39,7 @@ class TileType:
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a floating point type."""
         return self.kind == "float"
 
     @property
@@ -47,6 +49,7 @@ class TileType:
 
     @property
     def is_signed(self) -> bool:
+        """Whether it is a signed integer, or an index."""
         return self.kind in ("int", "index")
 
     @property
@@ -77,6 +80,7 @@ class TileType:
 
     @property
     def bytes(self) -> int:
+        """Bytes of an element."""
         return self.bits // 8
 
 
@@ -105,6 +109,11 @@ FLOAT32, INT32, BOOL = BY_NAME["float32"], BY_NAME["int32"], BY_NAME["bool"]
 def tile_type(name: str) -> TileType:
     """The element type called `name` ("float32"...).  InvalidTileProgram, with the nearest name, for another."""
     found = BY_NAME.get(name) or (INDEX if name == "index" else None)
+    if name in _SMALLER_THAN_A_BYTE:
+        raise InvalidTileProgram(
+            f"elements of {name} take 4 bits; here elements take whole bytes",
+            help="keep two in an int8 element, and take them apart by shifts",
+        )
     if found is None:
         raise InvalidTileProgram(
             f"no element type is called '{name}'", help=did_you_mean(name, BY_NAME) or f"known: {', '.join(BY_NAME)}"

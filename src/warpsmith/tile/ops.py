@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from warpsmith.errors import InternalError
 from warpsmith.tile.dtypes import TileType, common
@@ -34,7 +33,6 @@ class Primitive:
     sources: tuple[str, ...] = ()
     types: str = "any"
     formula: Formula | None = None
-    commutes: bool = False
     config: frozenset[str] = frozenset()
     needs: str = ""
 
@@ -97,13 +95,9 @@ def _scaled_unary(name: str) -> Primitive:
     )
 
 
-def _binary(
-    name: str, op: str, *, commutes: bool, types: str = "number", config: frozenset[str] = _ROUNDING
-) -> Primitive:
+def _binary(name: str, op: str, types: str = "number", config: frozenset[str] = _ROUNDING) -> Primitive:
     sign = {"add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b"}.get(op, f"{op}(a, b)")
-    return Primitive(
-        *(name, "binary", ("dst", "a", "b"), f"dst = {sign}", ("a", "b"), types, _operator(op), commutes, config)
-    )
+    return Primitive(name, "binary", ("dst", "a", "b"), f"dst = {sign}", ("a", "b"), types, _operator(op), config)
 
 
 def _reduction(name: str, op: str, words: str) -> Primitive:
@@ -115,7 +109,6 @@ def _reduction(name: str, op: str, words: str) -> Primitive:
         ("src",),
         "number",
         _operator(op),
-        True,
         frozenset(("thread_reduce",)),
     )
 
@@ -142,12 +135,12 @@ _ROWS = (
     _unary("square", lambda s, v: s.binary("mul", v[0], v[0]), "number", "dst = src * src"),
     _unary("reciprocal", _reciprocal, "float", "dst = 1 / src"),
     _unary("silu", _silu, "float", "dst = src / (1 + exp(0 - src))"),
-    _binary("add", "add", commutes=True),
-    _binary("sub", "sub", commutes=False),
-    _binary("mul", "mul", commutes=True),
-    _binary("fdiv", "div", commutes=False, types="float", config=frozenset()),
-    _binary("maximum", "max", commutes=True, config=frozenset()),
-    _binary("minimum", "min", commutes=True, config=frozenset()),
+    _binary("add", "add"),
+    _binary("sub", "sub"),
+    _binary("mul", "mul"),
+    _binary("fdiv", "div", types="float", config=frozenset()),
+    _binary("maximum", "max", config=frozenset()),
+    _binary("minimum", "min", config=frozenset()),
     Primitive(
         *("fma", "ternary", ("dst", "a", "b", "c"), "dst = a * b + c, rounded twice", ("a", "b", "c"), "number"),
         formula=lambda s, v: s.binary("add", s.binary("mul", v[0], v[1]), v[2]),
@@ -170,7 +163,7 @@ _ROWS = (
         "float",
     ),
     _known("gemm_async", ("dst", "a", "b"), "tcgen05 matrix units (compute capability 10)"),
-    Primitive("permute_layout", "known", ("dst", "src"), "dst = src, in dst's layout", ("src",)),
+    Primitive("permute_layout", "copy", ("dst", "src"), "dst = src, in dst's layout", ("src",)),
     _known("binary_reduce", ("dst", "reduced", "a", "b", "op=", "reduce_op=", "axes="), "a Trainium core"),
     _known("unary_reduce", ("dst", "reduced", "src", "op=", "reduce_op=", "axes="), "a Trainium core"),
     _known("binary_chain", ("dst", "a", "b", "c", "op0=", "op1="), "a Trainium core"),
@@ -191,8 +184,3 @@ def compute_type(dst: TileType, sources: Sequence[TileType]) -> TileType:
     if dst.is_float and (not found.is_float or dst.bits > found.bits):
         return dst
     return dst if dst.kind == found.kind and dst.bits > found.bits else found
-
-
-def describe(config: dict[str, Any]) -> str:
-    """Config keywords as they were written."""
-    return ", ".join(f"{key}={value!r}" for key, value in config.items())

@@ -16,7 +16,7 @@ from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
 from warpsmith.ir.core import Operation
 from warpsmith.tile.frontend.annotations import Buffer, Constexpr, DTypeName, Handle
 from warpsmith.tile.frontend.assignments import variables_of
-from warpsmith.tile.frontend.expressions import Names
+from warpsmith.tile.frontend.names import Names
 from warpsmith.tile.frontend.source import Source, source_of
 from warpsmith.tile.frontend.state import KernelState, reading_kernel
 from warpsmith.tile.frontend.statements import Statements
@@ -39,7 +39,8 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         raise TileSyntaxError(
-            f"kernel '{self.name}' is compiled, not called", help="warpsmith.compiler.tile_programs.run(kernel, arrays)"
+            f"kernel '{self.name}' is compiled, not called",
+            help="warpsmith.compiler.tile_programs.run_tile(kernel, arrays)",
         )
 
 
@@ -77,11 +78,12 @@ def prim_func(function: Callable[..., Any] | None = None, **options: Any) -> Any
 
 @dataclass(eq=False, slots=True)
 class JitKernel:
-    """A kernel with constants to be given."""
+    """A kernel with constants to be given; `defaults` are those that its text gives."""
 
     function: Callable[..., Any]
     names: Mapping[str, Any]
     constants: tuple[str, ...]
+    defaults: Mapping[str, Any]
     read: dict[tuple[Any, ...], Kernel] = field(default_factory=dict[tuple[Any, ...], Kernel])
 
     def specialize(self, **constants: Any) -> Kernel:
@@ -90,15 +92,24 @@ class JitKernel:
         if unknown:
             name = min(unknown)
             raise TileSyntaxError(
-                f"kernel '{self.function.__name__}' has no constant '{name}'", help=did_you_mean(name, self.constants)
+                f"kernel '{self.function.__name__}' has no constant '{name}'",
+                help=did_you_mean(name, self.constants) or f"it has {', '.join(self.constants) or 'none'}",
             )
+        constants = {**self.defaults, **constants}
         missing = [name for name in self.constants if name not in constants]
         if missing:
-            raise TileSyntaxError(f"kernel '{self.function.__name__}' lacks {', '.join(missing)}")
-        key = tuple(repr(constants[name]) for name in self.constants)
-        if key not in self.read:
-            self.read[key] = _read(self.function, self.names, constants)
-        return self.read[key]
+            raise TileSyntaxError(
+                f"kernel '{self.function.__name__}' lacks {', '.join(missing)}",
+                help=f".specialize({missing[0]}=...), on the command line --set {missing[0]}=...",
+            )
+        key = tuple(part for name in self.constants for part in (constants[name].__class__.__name__, constants[name]))
+        try:
+            known = self.read.get(key)
+        except TypeError:  # a list or an array: what it holds may change
+            return _read(self.function, self.names, constants)
+        if known is None:
+            known = self.read[key] = _read(self.function, self.names, constants)
+        return known
 
 
 def jit(function: Callable[..., Any]) -> JitKernel:
@@ -106,7 +117,9 @@ def jit(function: Callable[..., Any]) -> JitKernel:
     source = source_of(function)
     names = captured_names(function, 2)
     constants = tuple(each.arg for each in source.node.args.args if _is_constant(function, each, names))
-    return JitKernel(function, names, constants)
+    defaults = function.__defaults__ or ()
+    given = dict(zip([each.arg for each in source.node.args.args][-len(defaults) :], defaults, strict=False))
+    return JitKernel(function, names, constants, {name: given[name] for name in constants if name in given})
 
 
 def _is_constant(function: Callable[..., Any], node: ast.arg, names: Mapping[str, Any]) -> bool:
@@ -138,8 +151,12 @@ def _parameters(function: Callable[..., Any], reader: Statements, constants: Map
     arguments = reader.state.source.node.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         raise TileSyntaxError("a kernel's parameters are plain: name: T.handle")
+    defaulted = {each.arg for each in arguments.args[len(arguments.args) - len(arguments.defaults) :]}
     for each in arguments.args:
         name = each.arg
+        if name in defaulted and name not in constants:
+            with reader.state.reading(each):
+                raise TileSyntaxError(f"parameter '{name}' has a default", help="only a T.constexpr can have one")
         if name in constants:
             reader.names.own[name] = constants[name]
             continue
@@ -153,7 +170,7 @@ def _parameters(function: Callable[..., Any], reader: Statements, constants: Map
                 parameter = reader.state.add_parameter(name, "buffer")
                 reader.state.target = name
                 reader.names.own[name] = views.match(
-                    reader.state, parameter, annotation.shape, annotation.dtype, layout=annotation.layout
+                    reader.state, parameter, annotation.shape, annotation.dtype, **annotation.options
                 )
             elif isinstance(annotation, DTypeName):
                 reader.names.own[name] = reader.state.add_scalar_parameter(name, annotation.type)

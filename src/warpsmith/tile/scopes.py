@@ -54,6 +54,7 @@ class ScopeId:
 
     @property
     def count(self) -> int | None:
+        """How many ids there are; None where the kernel doesn't say."""
         return None if self.extents is None else math.prod(self.extents)
 
 
@@ -168,7 +169,8 @@ def _learn(known: dict[Edge, int], declared: dict[Edge, ScopeId], edge: Edge, ex
 def _divide(known: dict[Edge, int], declared: dict[Edge, ScopeId], edge: Edge, whole: int, part: int) -> bool:
     if whole % part:
         if edge in known or edge in declared:
-            culprit = declared.get(edge) or next(iter(declared.values()))
+            dividing = [id for id in declared.values() if id.count == part]
+            culprit = declared.get(edge) or next(iter([*dividing, *declared.values()]))
             raise _error(
                 culprit, f"{whole} isn't divisible by {part}, so a {edge[0]} has no whole number of {edge[1]}s"
             )

@@ -1,8 +1,9 @@
 """What each thread of a block computes, as far as it can be known before the kernel runs.
 
 In: an SSA value.  Out: `Known` (an array: one value a thread, or one for all), `UNIFORM` (all threads of the block have
-the same, whatever it is), or `Varying` with the reason.  The block's shape is known, so ids and what follows from them
-are computed outright, thread by thread, by the numpy functions that the simulator runs too.
+the same, whatever it is), `Grouped` (all threads of a warp, or of a warpgroup, have), or `Varying` with the reason.
+The block's shape is known, so ids and what follows from them are computed outright, thread by thread, by the numpy
+functions that the simulator runs too.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Block, BlockArgument, Operation, Value
+from warpsmith.ir.core import Block, BlockArgument, Operation, OpResult, Value
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.types import numpy_dtype
 
-__all__ = ["UNIFORM", "Known", "Uniformity", "Varying", "What"]
+__all__ = ["UNIFORM", "Grouped", "Known", "Uniformity", "Varying", "What"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,12 +31,20 @@ class Known:
 
     @property
     def is_same(self) -> bool:
+        """Whether all threads have the same value."""
         return bool((self.values == self.values[:1]).all())
 
 
 @dataclass(frozen=True, slots=True)
 class _Uniform:
     """All threads of a block have one value, which isn't known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """All threads of each group of so many, a warp or a warpgroup, have one value, which isn't known."""
+
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +55,12 @@ class Varying:
 
 
 UNIFORM = _Uniform()
-What = Known | _Uniform | Varying
+What = Known | _Uniform | Grouped | Varying
 
 _CONSTANT = "arith.constant"
+_MIXED = "it mixes a thread's id with a value that is known only when the kernel runs"
+_GROUPS = (128, 32)
+"""Threads of a warpgroup and of a warp."""
 
 
 class Uniformity:
@@ -57,17 +69,18 @@ class Uniformity:
     def __init__(self, function: Operation, block: tuple[int, int, int]) -> None:
         self.function = function
         threads = np.arange(block[0] * block[1] * block[2], dtype=np.int64)
+        self.threads = threads.size
         self.ids: dict[str, Array] = {}
         rest = threads
         for axis, extent in zip("xyz", block, strict=True):
             self.ids[axis] = rest % extent
             rest = rest // extent
         self.found: dict[Value, What] = {}
-        self.uniform_variables: set[Value] = set()
+        self.variables: dict[Value, int] = {}
         self._settle_variables()
 
     def _settle_variables(self) -> None:
-        """Variables all of whose stores are of uniform values in uniform control flow: the largest such set."""
+        """Variables, and in how large groups of threads their stores are of one value in one flow of control."""
         stores: dict[Value, list[Operation]] = {}
         for op in self.function.walk():
             if op.name == "memref.alloca":
@@ -75,23 +88,19 @@ class Uniformity:
         for op in self.function.walk():
             if op.name == "memref.store" and op.operands[1] in stores:
                 stores[op.operands[1]].append(op)
-        self.uniform_variables = set(stores)
-        while True:
+        self.variables = dict.fromkeys(stores, self.threads)
+        changed = True
+        while changed:
             self.found.clear()
-            broken = {
-                variable
-                for variable in self.uniform_variables
-                if any(not self._is_uniform_store(op) for op in stores[variable])
-            }
-            if not broken:
-                return
-            self.uniform_variables -= broken
+            changed = False
+            for variable, own in stores.items():
+                group = min([self.threads, *(min(self.group(op.operands[0]), self._flow(op)) for op in own)])
+                changed |= group < self.variables[variable]
+                self.variables[variable] = min(group, self.variables[variable])
 
-    def _is_uniform_store(self, op: Operation) -> bool:
-        return self.is_uniform(op.operands[0]) and self._in_uniform_flow(op)
-
-    def _in_uniform_flow(self, op: Operation) -> bool:
-        """Whether every condition and loop around an op is the same for all threads."""
+    def _flow(self, op: Operation) -> int:
+        """In how large groups of threads every condition and loop around an op is the same."""
+        found = self.threads
         at_op: Operation | None = op.parent
         while at_op is not None and at_op is not self.function:
             conditions: list[Value] = []
@@ -101,29 +110,48 @@ class Uniformity:
                 conditions = list(at_op.operands[:3])
             elif at_op.name == "scf.while":
                 conditions = [at_op.body.terminator.operands[0]]
-            if not all(self.is_uniform(each) for each in conditions) or self.leaves_early(at_op):
-                return False
+            found = min([found, self.leaving(at_op), *map(self.group, conditions)])
             at_op = at_op.parent
-        return True
+        return found
 
-    def leaves_early(self, loop: Operation) -> bool:
-        """Whether a loop has a break or continue that only some threads may reach."""
+    def leaving(self, loop: Operation) -> int:
+        """In how large groups of threads a loop's breaks and continues are reached, if it is a loop with some."""
+        found = self.threads
         if loop.name not in ("scf.for", "scf.while"):
-            return False
+            return found
         for op in loop.walk():
             if op.name in ("tile.break", "tile.continue"):
                 inside: Operation | None = op.parent
                 while inside is not None and inside is not loop:
-                    if inside.name == "scf.if" and not self.is_uniform(inside.operands[0]):
-                        return True
+                    if inside.name == "scf.if":
+                        found = min(found, self.group(inside.operands[0]))
                     inside = inside.parent
-        return False
+        return found
 
     # -- values
     def is_uniform(self, value: Value) -> bool:
         """Whether all threads of a block have one value."""
+        return self.group(value) == self.threads
+
+    def group(self, value: Value) -> int:
+        """In how large groups of threads all have one value: the block's, a warpgroup's, a warp's; else 1."""
         found = self.what(value)
-        return isinstance(found, _Uniform) or (isinstance(found, Known) and found.is_same)
+        if isinstance(found, _Uniform) or (isinstance(found, Known) and found.is_same):
+            return self.threads
+        if isinstance(found, Grouped):
+            return found.threads
+        if isinstance(found, Known):
+            for size in _GROUPS:
+                if found.values.size % size == 0 and self.threads > size:
+                    rows = found.values.reshape(-1, size)
+                    if (rows == rows[:, :1]).all():
+                        return size
+        return 1
+
+    def _of_group(self, group: int, reason: str) -> What:
+        if group == self.threads:
+            return UNIFORM
+        return Grouped(group) if group in _GROUPS else Varying(reason)
 
     def what(self, value: Value) -> What:
         """What is known of a value."""
@@ -156,9 +184,24 @@ class Uniformity:
             return Varying("which lane elect_sync picks isn't said")
         if name == "gpu.shuffle":
             return Varying("it is exchanged between lanes")
+        if name == "scf.if" and isinstance(value, OpResult):
+            return self._branches(op, value)
         if op.regions or (op.row.numpy is None and name != "xla_gpu.apply_indexing"):
             return Varying(f"it comes from {name}")
         return self._computed(op)
+
+    def _branches(self, op: Operation, value: OpResult) -> What:
+        """What a branch gives: `a and b` is one that computes b only where a holds."""
+        condition = self.what(op.operands[0])
+        sides = [self.what(region.blocks[0].terminator.operands[value.index]) for region in op.regions]
+        for each in (condition, *sides):
+            if isinstance(each, Varying):
+                return each
+        yes, no = sides
+        if isinstance(condition, Known) and isinstance(yes, Known) and isinstance(no, Known):
+            return Known(np.where(condition.values.astype(np.bool_), yes.values, no.values))
+        given = [region.blocks[0].terminator.operands[value.index] for region in op.regions]
+        return self._of_group(min(self.group(each) for each in (op.operands[0], *given)), _MIXED)
 
     def _computed(self, op: Operation) -> What:
         operands = [self.what(v) for v in op.operands]
@@ -167,9 +210,7 @@ class Uniformity:
                 return each
         known = [each for each in operands if isinstance(each, Known)]
         if len(known) < len(operands):
-            if all(each.is_same for each in known):
-                return UNIFORM
-            return Varying("it mixes a thread's id with a value that is known only when the kernel runs")
+            return self._of_group(min(self.group(each) for each in op.operands), _MIXED)
         if op.name == "xla_gpu.apply_indexing":
             map = gpu.map_of(op)
             arrays = [each.values for each in known]
@@ -186,16 +227,13 @@ class Uniformity:
         if op is self.function:
             return UNIFORM
         if op is not None and op.name == "scf.for" and value.index == 0:
-            if all(self.is_uniform(bound) for bound in op.operands[:3]):
-                return UNIFORM
-            return Varying("the loop's bounds differ between threads")
+            return self._of_group(min(map(self.group, op.operands[:3])), "the loop's bounds differ between threads")
         return Varying("it is carried by a loop")
 
     def _load(self, op: Operation) -> What:
         memory = op.operands[0]
-        if memory in self.uniform_variables:
-            return UNIFORM
-        return Varying(f"'{memory.name}' is assigned values that differ between threads")
+        reason = f"'{memory.name}' is assigned values that differ between threads"
+        return self._of_group(self.variables.get(memory, 1), reason)
 
     def _element(self, op: Operation) -> What:
         """An element of a parameter that the kernel only reads, at a place that is the same for all threads."""
@@ -205,9 +243,8 @@ class Uniformity:
         holder = root.defining_op
         if holder is None or holder.name != "tile.match_buffer" or self._is_written(root):
             return Varying(f"it is read from '{op.operands[0].name}', which threads may see differently")
-        if all(self.is_uniform(index) for index in op.operands[1:]):
-            return UNIFORM
-        return Varying(f"each thread reads its own element of '{op.operands[0].name}'")
+        reason = f"each thread reads its own element of '{op.operands[0].name}'"
+        return self._of_group(min([self.threads, *map(self.group, op.operands[1:])]), reason)
 
     def _is_written(self, root: Value) -> bool:
         """Whether a buffer is stored to, or is the destination of a primitive, by itself or through a view."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.errors import InternalError
-from warpsmith.indexing import Expr, add, const, floordiv, mod, mul
+from warpsmith.indexing import Expr, add, const, mul
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Value
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, plain
+from warpsmith.ir.dialects import arith
+from warpsmith.tile.buffers import BufferInfo, RegionInfo, Stride
 from warpsmith.tile.dispatch.emission import Term, swizzled
+from warpsmith.tile.dispatch.irregular import coordinate_expr
 from warpsmith.tile.layout import ComposeLayout
 
 __all__ = ["coordinate_address", "element_address"]
@@ -32,20 +34,28 @@ def element_address(b: Builder, region: RegionInfo, indices: Sequence[Value]) ->
     return _at(b, region.buffer, coordinates, term, "")
 
 
+def _by_strides(b: Builder, strides: Sequence[Stride], coordinates: Sequence[Expr], term: Term, hint: str) -> Value:
+    """An address of which some strides are known only when the kernel runs."""
+    known: Expr = const(0)
+    scaled: list[Value] = []
+    for coordinate, (amount, by) in zip(coordinates, strides, strict=True):
+        count = mul(coordinate, amount)
+        if by is None:
+            known = add(known, count)
+        else:
+            scaled.append(arith.binary(b, "muli", term.emit(count), by))
+    found = term.emit(known)
+    for each in scaled:
+        found = arith.binary(b, "addi", each, found)
+    found.name = found.name or hint
+    return found
+
+
 def _at(b: Builder, buffer: BufferInfo, coordinates: Sequence[Expr], term: Term, hint: str) -> Value:
     layout = buffer.layout
     if layout is None:
         raise InternalError(f"{buffer.name} has no layout")
-    grouped, seps = plain(layout).group(tuple(max(extent, 1) for extent in buffer.shape))
-    total: Expr = const(sum(amount for axis, amount in grouped.offset.items() if not axis.is_thread))
-    for d, coordinate in enumerate(coordinates):
-        block = 1
-        factors = grouped.shard[seps[d] : seps[d + 1]]
-        for k in range(len(factors) - 1, -1, -1):
-            each = factors[k]
-            digit = floordiv(coordinate, block) if block > 1 else coordinate
-            digit = mod(digit, each.extent) if k else digit
-            total = add(total, mul(digit, each.stride))
-            block *= each.extent
-    found = term.emit(total, hint)
+    if buffer.strides is not None:
+        return _by_strides(b, buffer.strides, coordinates, term, hint)
+    found = term.emit(coordinate_expr(buffer, coordinates), hint)
     return swizzled(b, layout, found) if isinstance(layout, ComposeLayout) else found

@@ -5,7 +5,7 @@ In: a primitive's op.  Out: `CallContext`, which predicates read and emitters bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,12 @@ from warpsmith.errors import InternalError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.types import MemRefType
 from warpsmith.tile.active import Active
 from warpsmith.tile.buffers import RegionInfo, region_of
-from warpsmith.tile.dispatch.digits import Placement, place
+from warpsmith.tile.dispatch.digits import Digit, Placement, place, refine
+from warpsmith.tile.dispatch.irregular import by_coordinates
+from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.dispatch.storage import Storage
 from warpsmith.tile.dtypes import tile_type
 from warpsmith.tile.frontend.scalars import Scalars
@@ -39,13 +42,16 @@ class CallContext:
     storage: Storage
     b: Builder
     placements: dict[str, Placement] = field(default_factory=dict[str, Placement])
+    irregular: dict[str, Placement] = field(default_factory=dict[str, Placement])
 
     @cached_property
     def row(self) -> Primitive:
+        """The primitive that is called."""
         return TABLE[self.op.name.removeprefix("tile.")]
 
     @cached_property
     def scope(self) -> str:
+        """Who calls it together: thread, warp, warpgroup or cta."""
         return self.op.str_attr("scope")
 
     @cached_property
@@ -62,6 +68,7 @@ class CallContext:
 
     @cached_property
     def regions(self) -> Mapping[str, RegionInfo]:
+        """The operands that are regions of buffers, by role."""
         return {role: each for role, each in self.operands.items() if isinstance(each, RegionInfo)}
 
     def region(self, role: str) -> RegionInfo:
@@ -90,24 +97,71 @@ class CallContext:
             raise InternalError("a call at thread scope has no thread number")
         return self.storage.ids.in_scope(self.scope)
 
-    def place(self, role: str) -> Placement:
-        """How an operand lies over its region.  Decline where it can't be said."""
+    def place(self, role: str, *, anyhow: bool = False) -> Placement:
+        """How an operand lies over its region.  Decline where it can't be said; with `anyhow` not of memory, whose
+        elements are then found by their coordinates."""
+        if anyhow and role in self.irregular:
+            return self.irregular[role]
         if role not in self.placements:
-            self.placements[role] = place(self.region(role), self.scope)
+            try:
+                self.placements[role] = place(self.region(role), self.scope)
+            except Decline:
+                if not anyhow or not self.give_way(role):
+                    raise
+                return self.irregular[role]
         return self.placements[role]
 
+    def give_way(self, *roles: str) -> bool:
+        """Find operands' elements by their coordinates from now on; whether that can be done for one more of them."""
+        known = len(self.irregular)
+        for role in roles:
+            found = by_coordinates(self.region(role))
+            if found is not None:
+                self.irregular.setdefault(role, found)
+        return len(self.irregular) > known
+
+    def refined(self, roles: Sequence[str]) -> list[Digit]:
+        """The digits of operands, of memory `anyhow`: where layouts don't divide each other, by coordinates."""
+        try:
+            return refine([self.place(role, anyhow=True) for role in roles])
+        except Decline:
+            if not self.give_way(*roles):
+                raise
+            return refine([self.place(role, anyhow=True) for role in roles])
+
     def memory(self, role: str) -> Value:
-        """The flat memory that an operand lies in."""
-        return self.storage.of(self.region(role).buffer)
+        """The flat memory that an operand lies in, for those who move its elements themselves (`moves` does all).
+
+        Decline where the memory has other elements, or keeps copies that would have to be written too.
+        """
+        buffer = self.region(role).buffer
+        flat = self.storage.of(buffer)
+        if isinstance(flat.type, MemRefType) and flat.type.element is not buffer.type.ir:
+            raise Decline(f"{role} {buffer.name} views memory of {flat.type.element} as {buffer.type}")
+        if role == "dst" and any(not step.is_thread for _, step in self.place(role).replicas):
+            raise Decline(f"dst {buffer.name} keeps copies of its elements in memory")
+        return flat
 
     @property
     def scalars(self) -> Scalars:
+        """Arithmetic on device values, where the call stands."""
         return Scalars(self.b)
 
-    def words(self) -> str:
-        """The call as its author wrote it, in short."""
+    def words(self, *, short: bool = False) -> str:
+        """The call as its author wrote it, with all regions spelled out; `short`: whole buffers by name alone.
+
+        Of the options those that make another product of a gemm.
+        """
+        from warpsmith.tile.printers.expressions import value_text
+
         prefix = "Tx" if self.scope == "thread" else f"Tx.{self.scope}"
-        parts = [str(each) if isinstance(each, RegionInfo) else "number" for each in self.operands.values()]
+        parts = [
+            (each.in_short if short else str(each)) if isinstance(each, RegionInfo) else value_text(each.value)
+            for each in self.operands.values()
+        ]
+        if self.row.name == "gemm":
+            plain = {"transpose_a": False, "transpose_b": False, "alpha": 1.0, "beta": float("c" in self.operands)}
+            parts += [f"{key}={self.config[key]}" for key, value in plain.items() if self.config[key] != value]
         return f"{prefix}.{self.row.name}({', '.join(parts)})"
 
 

@@ -10,11 +10,13 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import arith, memory
+from warpsmith.ir.dialects import arith
+from warpsmith.tile.buffers import plain
 from warpsmith.tile.dispatch.addressing import element_address
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.emission import loop, when
-from warpsmith.tile.dispatch.predicates import LAYOUTS, NO_OVERLAP, SCOPE
+from warpsmith.tile.dispatch.moves import load_elements, store_elements
+from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE
 from warpsmith.tile.dispatch.registry import Predicate, Variant
 
 __all__ = ["VARIANTS"]
@@ -29,16 +31,8 @@ def _not_distributed(call: CallContext) -> str | None:
             return (
                 f"{role} {buffer.name} is each thread's own: a copy at {call.scope} scope would fill one thread's alone"
             )
-    return None
-
-
-def _one_thread(call: CallContext) -> str | None:
-    if call.scope == "thread":
-        return None
-    if call.active.mask is None:
-        return call.active.of_scope(call.threads)
-    if call.threads and call.active.first(call.threads) < 0:
-        return "the first active thread differs between the groups of the scope"
+        if role == "dst" and buffer.layout is not None and plain(buffer.layout).replica:
+            return f"dst {buffer.name} keeps copies of its elements"
     return None
 
 
@@ -54,13 +48,11 @@ def emit(call: CallContext) -> str:
     dst, src = call.region("dst"), call.region("src")
     guard = None
     if call.scope != "thread":
-        first = call.active.first(call.threads)
-        guard = arith.cmpi(b, "eq", call.thread(), arith.index(b, first))
+        guard = arith.cmpi(b, "eq", call.thread(), arith.index(b, 0))
     real = [extent for extent in dst.extents if extent != 1]
     with when(b, guard), _nest(call, real) as indices:
-        source = element_address(b, src, indices)
-        target = element_address(b, dst, indices)
-        memory.store(b, memory.load(b, call.memory("src"), source), call.memory("dst"), target)
+        value = load_elements(b, src.buffer, call.storage.of(src.buffer), element_address(b, src, indices))
+        store_elements(b, value, dst.buffer, call.storage.of(dst.buffer), element_address(b, dst, indices))
     return "one thread, one element at a time"
 
 
@@ -72,10 +64,10 @@ VARIANTS = [
         "any memory to any memory, by one thread",
         (
             SCOPE,
+            ALL_ACTIVE,
             LAYOUTS,
             NO_OVERLAP,
             Predicate("no side is spread over threads", _not_distributed),
-            Predicate("one active thread is known", _one_thread),
         ),
         emit,
     )

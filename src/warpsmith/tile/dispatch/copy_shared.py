@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.indexing import add, mul
 from warpsmith.tile.dispatch.context import CallContext
-from warpsmith.tile.dispatch.digits import Digit, merged, refine
-from warpsmith.tile.dispatch.emission import Term, address, counted, digit_sum, load, loop, store, when
+from warpsmith.tile.dispatch.digits import farthest, merged
+from warpsmith.tile.dispatch.emission import distance_of
+from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, pair
 from warpsmith.tile.dispatch.registry import Predicate, Variant
-from warpsmith.tile.dispatch.widths import carve, widest
+from warpsmith.tile.dispatch.sharing import shared_out, turns_in_words
+from warpsmith.tile.dispatch.widths import carve, elements, widest
 
-__all__ = ["VARIANTS"]
+__all__ = ["NOT_DISTRIBUTED", "VARIANTS"]
 
 
 def _not_distributed(call: CallContext) -> str | None:
@@ -29,36 +30,22 @@ def _not_distributed(call: CallContext) -> str | None:
     return None
 
 
+NOT_DISTRIBUTED = Predicate("neither side is spread over threads", _not_distributed)
+
+
 def emit(call: CallContext) -> str:
     """Build the copy; the partition in words."""
-    dst, src = call.place("dst"), call.place("src")
+    digits = call.refined(["dst", "src"])
+    dst, src = call.place("dst", anyhow=True), call.place("src", anyhow=True)
     guide = 1 if src.buffer.scope == "global" else 0
-    digits = merged(sorted(refine([dst, src]), key=lambda d: (-d.steps[guide].stride, -d.extent)))
+    digits = merged(sorted(digits, key=lambda d: (*farthest(d.steps[guide]), -d.extent)))
     width = widest(digits, [dst, src], call.device)
     rest = carve(digits, width)
     vectors = math.prod(d.extent for d in rest)
-    turns = -(-vectors // call.threads)
-    b, bytes_ = call.b, dst.buffer.type.bytes
-    with loop(b, turns) as turn:
-        term = Term(b)
-        number = mul(term.var(turn), call.threads)
-        if call.scope != "thread":
-            number = add(number, term.var(call.thread()))
-        guard = None
-        if vectors % call.threads:
-            guard = counted(b, term.emit(number), vectors)
-        with when(b, guard):
-            source = address(term, src, digit_sum(number, rest, 1))
-            target = address(term, dst, digit_sum(number, rest, 0))
-            value = load(b, call.memory("src"), source, width, bytes_)
-            store(b, value, call.memory("dst"), target, width, bytes_)
-    return words(call, turns, width, rest)
-
-
-def words(call: CallContext, turns: int, width: int, rest: list[Digit]) -> str:
-    """The partition: turns x threads x elements."""
-    threads = "this thread" if call.scope == "thread" else f"{call.threads} threads"
-    return f"{turns} x {threads} x {width} elements"
+    with shared_out(call, vectors) as (term, number):
+        value = read(call, "src", term, distance_of(number, rest, 1), width)
+        write(call, "dst", term, distance_of(number, rest, 0), value, width)
+    return f"{turns_in_words(call, vectors)} x {elements(width)}"
 
 
 VARIANTS = [
@@ -73,7 +60,7 @@ VARIANTS = [
             LAYOUTS,
             NO_OVERLAP,
             pair("neither side is in registers", lambda dst, src: "local" not in (dst, src)),
-            Predicate("neither side is spread over threads", _not_distributed),
+            NOT_DISTRIBUTED,
         ),
         emit,
     )

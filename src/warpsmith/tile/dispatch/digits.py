@@ -13,14 +13,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpsmith.indexing import Add, Const, Expr, Mul, add, dim, floordiv, mod, mul
+from warpsmith.indexing import Add, Const, Expr, Mul, add, const, dim, floordiv, mod, mul
 from warpsmith.ir.core import Value
 from warpsmith.tile import affine
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, plain
+from warpsmith.tile.buffers import BufferInfo, RegionInfo, Stride, plain
 from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.layout import Axis, ComposeLayout
 
-__all__ = ["THREADS_OF", "Digit", "Placement", "Step", "merged", "place", "refine", "thread_stride"]
+__all__ = [
+    "THREADS_OF",
+    "Digit",
+    "Factors",
+    "Placement",
+    "Step",
+    "farthest",
+    "merged",
+    "place",
+    "refine",
+    "thread_stride",
+]
 
 THREADS_OF: dict[str, dict[str, int]] = {
     "thread": {},
@@ -33,10 +44,19 @@ THREADS_OF: dict[str, dict[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of a digit is to an operand: `stride` elements in memory, or `stride` threads of the scope."""
+    """What one step of a digit is to an operand: `stride` elements in memory, or `stride` threads of the scope.
+
+    With `by`, `stride` times that value, which is known only when the kernel runs.
+    """
 
     stride: int
     is_thread: bool = False
+    by: Value | None = None
+
+
+def farthest(step: Step) -> tuple[bool, int]:
+    """Sorts steps: those that lead farthest first, for all that is known of them."""
+    return step.by is None, -step.stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +78,20 @@ class Placement:
     offset: int
     terms: tuple[tuple[Expr, Value], ...]
     thread: int
+    scaled: tuple[tuple[Expr, Value | None, Value], ...] = ()
+    """Parts of where it begins that count in strides known only when the kernel runs: (expression of a value, the
+    value, the stride)."""
+    irregular: bool = False
+    """Whether steps count elements of the region (`irregular.by_coordinates`), not of memory."""
 
     @property
     def buffer(self) -> BufferInfo:
+        """The region's buffer."""
         return self.region.buffer
 
     @property
     def swizzle(self) -> ComposeLayout | None:
+        """The buffer's swizzled layout; None if it isn't swizzled."""
         layout = self.buffer.layout
         return layout if isinstance(layout, ComposeLayout) else None
 
@@ -73,6 +100,9 @@ class Placement:
         result = abs(self.offset)
         for expr, value in self.terms:
             result = math.gcd(result, _expr_divisor(expr, affine.divisor(value)))
+        for expr, value, by in self.scaled:
+            count = _expr_divisor(expr, affine.divisor(value) if value is not None else 1)
+            result = math.gcd(result, count * affine.divisor(by))
         return result
 
 
@@ -104,6 +134,8 @@ def place(region: RegionInfo, scope: str) -> Placement:
     buffer = region.buffer
     if buffer.layout is None:
         raise Decline(f"{buffer.name} has no layout")
+    if buffer.strides is not None:
+        return _place_by_strides(region, buffer.strides)
     layout = plain(buffer.layout)
     shape = tuple(max(extent, 1) for extent in buffer.shape)
     grouped, seps = layout.group(shape)
@@ -132,6 +164,26 @@ def place(region: RegionInfo, scope: str) -> Placement:
         for each in layout.replica
     )
     return Placement(region, tuple(dims), replicas, offset, tuple(terms), thread)
+
+
+def _place_by_strides(region: RegionInfo, strides: Sequence[Stride]) -> Placement:
+    """A region of a buffer whose extents, and so strides, are known only when the kernel runs."""
+    offset = 0
+    terms: list[tuple[Expr, Value]] = []
+    scaled: list[tuple[Expr, Value | None, Value]] = []
+    for begin, (amount, by) in zip(region.mins, strides, strict=True):
+        known = affine.linear(begin)
+        if by is not None:
+            is_constant = not known.terms
+            expr = const(known.constant * amount) if is_constant else mul(dim(0), amount)
+            if not (is_constant and known.constant == 0):
+                scaled.append((expr, None if is_constant else begin, by))
+        elif known.terms:
+            terms.append((mul(dim(0), amount), begin))
+        else:
+            offset += known.constant * amount
+    dims = tuple(((extent, Step(amount, by=by)),) for extent, (amount, by) in zip(region.extents, strides, strict=True))
+    return Placement(region, dims, (), offset, tuple(terms), 0, tuple(scaled))
 
 
 Factors = Sequence[tuple[int, Step]]
@@ -265,7 +317,7 @@ def _refine_dim(rows: list[list[tuple[int, Step]]], d: int, placements: Sequence
                 )
             steps.append(step)
             if extent != size:
-                stack.append((extent // size, Step(step.stride * size, step.is_thread)))
+                stack.append((extent // size, Step(step.stride * size, step.is_thread, step.by)))
         found.append(Digit(size, tuple(steps)))
     found.reverse()
     return found
@@ -284,6 +336,6 @@ def merged(digits: Sequence[Digit]) -> list[Digit]:
 
 def _chains(outer: Digit, inner: Digit) -> bool:
     return all(
-        a.is_thread == b.is_thread and a.stride == b.stride * inner.extent
+        a.is_thread == b.is_thread and a.by is b.by and a.stride == b.stride * inner.extent
         for a, b in zip(outer.steps, inner.steps, strict=True)
     )

@@ -7,6 +7,7 @@ values, at the call's place in the source.  Reference: tile.md 5.3, 10.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from warpsmith.devices import Device
@@ -15,14 +16,19 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Location, Operation, Value
 from warpsmith.ir.dialects import func, tile
+from warpsmith.ir.effects import is_pure
 from warpsmith.tile.active import Active, everyone, narrow, narrow_loop
+from warpsmith.tile.bounds import region_outside
+from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of
+from warpsmith.tile.dispatch.advice import advice
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.finish import finish
 from warpsmith.tile.dispatch.registry import Decline, Variant, variants_of
 from warpsmith.tile.dispatch.storage import Ids, Storage
 from warpsmith.tile.frontend.source import span_at
 from warpsmith.tile.program import Kernel
-from warpsmith.tile.uniform import Uniformity
+from warpsmith.tile.scopes import WARP
+from warpsmith.tile.uniform import Known, Uniformity
 
 __all__ = ["Choice", "Dispatched", "dispatch"]
 
@@ -48,6 +54,8 @@ class Dispatched:
     module: Operation
     choices: tuple[Choice, ...]
     shared_bytes: int
+    dynamic_shared_bytes: int = 0
+    """Of them, the bytes that a launch must give."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,6 +72,11 @@ class _Walk:
         for op in block:
             if tile.is_primitive(op):
                 self.call(op, active)
+            elif op.name in ("tile.load", "tile.store"):
+                buffer, *indices = op.operands if op.name == "tile.load" else op.operands[1:]
+                self._check_inside(op, active, buffer_of(buffer), indices, (None,) * len(indices))
+            elif op.name == "nvvm.bar.warp.sync":
+                _check_whole_warps(op, active)
             elif op.name == "scf.if":
                 for number, region in enumerate(op.regions):
                     if region.blocks:
@@ -78,6 +91,9 @@ class _Walk:
     def call(self, op: Operation, active: Active) -> None:
         """Replace one primitive by the first variant that takes it."""
         call = CallContext(op, self.kernel.launch, active, self.device, self.storage, Builder.before(op))
+        for region in call.regions.values():
+            self._check_inside(op, active, region.buffer, region.mins, region.extents)
+        self._check_together(call)
         rejected: list[tuple[str, str]] = []
         for variant in self._candidates(call):
             reason = self._unmet(variant, call)
@@ -91,7 +107,7 @@ class _Walk:
                     for made in reversed(list(body)):
                         made.drop_references()
                 else:
-                    self._splice(op, body, f"{call.words()}: {variant.name}, {partition}")
+                    self._splice(op, body, f"{call.words(short=True)}: {variant.name}, {partition}")
                     self.choices.append(
                         Choice(
                             call.words(),
@@ -106,14 +122,40 @@ class _Walk:
                     return
             rejected.append((f"{variant.name} ({variant.priority})", reason))
         raise DispatchFailed(
-            f"no lowering takes {call.words()}", span=span_at(op.location), help=_advice(call), rejected=rejected
+            f"no lowering takes {call.words()}",
+            span=span_at(op.location),
+            help=None if call.row.kind == "known" else advice(call),
+            rejected=rejected,
         )
+
+    def _check_together(self, call: CallContext) -> None:
+        """InvalidTileProgram for an operand of which each thread of the scope is known to have its own."""
+        most = min(call.threads, self.uniform.threads)
+        for role, operand in call.operands.items():
+            numbers = operand.mins if isinstance(operand, RegionInfo) else (operand.value,)
+            for number in numbers:
+                if isinstance(self.uniform.what(number), Known) and self.uniform.group(number) < most:
+                    is_region = isinstance(operand, RegionInfo)
+                    what = f"{operand} begins elsewhere in each thread" if is_region else "differs between threads"
+                    raise InvalidTileProgram(
+                        f"{role} {what}, and the threads of a {call.scope} do Tx.{call.scope}.{call.row.name} together",
+                        span=span_at(call.op.location),
+                        help=f"Tx.{call.row.name} at thread scope is each thread's own",
+                    )
+
+    @staticmethod
+    def _check_inside(
+        op: Operation, active: Active, buffer: BufferInfo, mins: Sequence[Value], extents: Sequence[int | None]
+    ) -> None:
+        """InvalidTileProgram for what lies outside its buffer: of ids more is known than while the text was read."""
+        if active.mask is not None and not active.mask.any():
+            return  # nobody gets here
+        cause = region_outside(buffer, mins, extents)
+        if cause is not None:
+            raise InvalidTileProgram(cause, span=span_at(op.location))
 
     def _candidates(self, call: CallContext) -> list[Variant]:
         known = variants_of(call.row.name)
-        if not known:
-            needs = f": it needs {call.row.needs}" if call.row.needs else ""
-            raise DispatchFailed(f"Tx.{call.row.name} has no lowering here{needs}", span=span_at(call.op.location))
         if call.forced is None:
             return [variant for variant in known if not variant.forced]
         chosen = [variant for variant in known if variant.name == call.forced]
@@ -130,30 +172,41 @@ class _Walk:
         """Why a variant doesn't take a call: all that it lacks."""
         reasons: list[str] = []
         for predicate in variant.predicates:
-            reason = predicate.check(call)
+            try:
+                reason = predicate.check(call)
+            except Decline as declined:
+                reason = str(declined)
             if reason is not None:
                 reasons.append(f"{predicate.words}: {reason}")
         return "; ".join(reasons) or None
 
     def _splice(self, op: Operation, body: Block, comment: str) -> None:
-        first = True
-        for made in list(body):
+        found = list(body)
+        marked = next((made for made in found if made.regions), None) or next(
+            (made for made in found if not is_pure(made)), None
+        )
+        if marked is not None:
+            marked.attributes["tile.comment"] = at.string(comment)
+        before = Builder.before(op)
+        for made in found:
             made.unlink()
-            op.block.insert_before(op, made) if op.block is not None else None
-            if first and made.regions:
-                made.attributes["tile.comment"] = at.string(comment)
-                first = False
+            before.insert(made)
         op.erase()
 
 
-def _advice(call: CallContext) -> str | None:
-    """A next step that often helps."""
-    where = {("shared" if r.buffer.is_shared else r.buffer.scope) for r in call.regions.values()}
-    if len(where) > 1 and call.row.kind != "copy":
-        return "copy the operands into one kind of memory first: Tx.copy"
-    if call.scope != "thread" and call.active.of_scope(call.threads) is not None:
-        return f"call it where all threads of the {call.scope} take part, or at thread scope on .local() views"
-    return None
+def _check_whole_warps(op: Operation, active: Active) -> None:
+    """InvalidTileProgram for a barrier of a warp that only a part of one is known to reach: the rest is waited for."""
+    if active.mask is None:
+        return
+    for first in range(0, active.mask.size, WARP):
+        warp = active.mask[first : first + WARP]
+        if warp.any() and not warp.all():
+            raise InvalidTileProgram(
+                f"{int(warp.sum())} of the {warp.size} lanes of warp {first // WARP} reach this barrier, which waits "
+                "for all of them",
+                span=span_at(op.location),
+                help="put it after the branch, or where whole warps go the same way",
+            )
 
 
 def dispatch(kernel: Kernel, device: Device) -> Dispatched:
@@ -165,15 +218,33 @@ def dispatch(kernel: Kernel, device: Device) -> Dispatched:
     ids = Ids(function, kernel.launch)
     storage = Storage(module, function, ids)
     storage.build()
-    if storage.shared_bytes > device.shared_per_block_optin:
-        raise InvalidTileProgram(
-            f"the kernel takes {storage.shared_bytes} bytes of shared memory; {device.title} has "
-            f"{device.shared_per_block_optin} for a block"
-        )
+    _check_shared(storage, device)
+    if storage.dynamic_bytes:
+        function.attributes["warpsmith.dynamic_shared"] = at.integer_attr(storage.dynamic_bytes, at.I64)
     walk = _Walk(kernel, device, storage, Uniformity(function, kernel.launch.block))
     walk.block(function.body, everyone(kernel.launch.threads))
     finish(module, function, storage)
-    return Dispatched(kernel, module, tuple(walk.choices), storage.shared_bytes)
+    return Dispatched(kernel, module, tuple(walk.choices), storage.shared_bytes, storage.dynamic_bytes)
+
+
+def _check_shared(storage: Storage, device: Device) -> None:
+    """InvalidTileProgram, at the largest allocation, for more shared memory than a block can have."""
+    span = span_at(storage.largest[1].location) if storage.largest is not None else None
+    if storage.shared_bytes > device.shared_per_block_optin:
+        raise InvalidTileProgram(
+            f"the kernel takes {storage.shared_bytes} bytes of shared memory; {device.title} has "
+            f"{device.shared_per_block_optin} for a block",
+            span=span,
+            help="keep fewer stages or smaller tiles in it",
+        )
+    static = storage.shared_bytes - storage.dynamic_bytes
+    if static > device.shared_per_block:
+        raise InvalidTileProgram(
+            f"the kernel declares {static} bytes of shared memory; a kernel can declare {device.shared_per_block}, "
+            "more is given at launch",
+            span=span,
+            help=f'allocate it with scope="shared.dyn": up to {device.shared_per_block_optin} bytes on {device.title}',
+        )
 
 
 def _check_launch(kernel: Kernel, device: Device) -> None:
@@ -189,8 +260,8 @@ def _describe(function: Operation, kernel: Kernel, device: Device) -> None:
     """Write the kernel's context on the function, and what is known of its arguments."""
     arguments: list[dict[str, at.Attribute]] = []
     wide = False
-    for number, info in enumerate(kernel.parameters):
-        attributes: dict[str, at.Attribute] = {}
+    known = func.arg_attributes(function)
+    for number, (info, attributes) in enumerate(zip(kernel.parameters, known, strict=True)):
         if info.shape is not None:
             attributes["xla.slice_index"] = at.integer_attr(number)
             attributes["llvm.align"] = at.integer_attr(max(info.alignment, info.type.bytes))
@@ -214,7 +285,7 @@ def _describe(function: Operation, kernel: Kernel, device: Device) -> None:
         }
     )
     if "launch_bounds_min_blocks_per_sm" in kernel.options:
-        function.attributes["tile.min_blocks"] = at.integer_attr(
+        function.attributes["warpsmith.min_blocks"] = at.integer_attr(
             kernel.options["launch_bounds_min_blocks_per_sm"], at.I64
         )
 

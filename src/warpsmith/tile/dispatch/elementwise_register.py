@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.ir.dialects import memory
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.copy_register import split_threads
 from warpsmith.tile.dispatch.digits import Digit, Placement, merged, refine
 from warpsmith.tile.dispatch.elementwise import ELEMENTWISE, compute, source_roles
-from warpsmith.tile.dispatch.emission import Term, address, digit_sum, loop
-from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in
+from warpsmith.tile.dispatch.emission import Term, digit_sum, loop
+from warpsmith.tile.dispatch.moves import read, write
+from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, ROUNDING, SCOPE, all_in
 from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
@@ -56,6 +56,8 @@ def emit(call: CallContext) -> str:
             private.append(digit)
         for number, step in enumerate(digit.steps):
             _check_thread(call, digit, number, step.is_thread, roles, placements)
+    for role, placement in zip(roles[1:], placements[1:], strict=True):
+        _check_copies(role, placement, placements[0])
     private = merged(sorted(private, key=lambda d: -d.steps[0].stride))
     turns = math.prod(d.extent for d in private)
     b = call.b
@@ -64,12 +66,11 @@ def emit(call: CallContext) -> str:
         number = term.var(turn)
         values: dict[str, Operand] = {}
         for i, role in enumerate(roles[1:], start=1):
-            place = address(term, placements[i], digit_sum(number, private, i))
-            buffer = placements[i].buffer
-            values[role] = Scalar(memory.load(b, call.memory(role), place), buffer.type)
-        result = compute(call, values)
-        memory.store(b, result, call.memory("dst"), address(term, placements[0], digit_sum(number, private, 0)))
-    return f"each thread: its {turns} registers of {placements[0].buffer.name}"
+            found = read(call, role, term, digit_sum(number, private, i))
+            values[role] = Scalar(found, placements[i].buffer.type)
+        write(call, "dst", term, digit_sum(number, private, 0), compute(call, values))
+    count = "register" if turns == 1 else f"{turns} registers"
+    return f"each thread: its {count} of {placements[0].buffer.name}"
 
 
 def _check_thread(
@@ -90,6 +91,17 @@ def _check_thread(
     raise Decline(f"{roles[number]} {name} is spread over threads otherwise than dst {placements[0].buffer.name}")
 
 
+def _check_copies(role: str, placement: Placement, anchor: Placement) -> None:
+    """A source is there on the threads that hold the destination's copies, and begins at its thread."""
+    name = placement.buffer.name
+    own = [(extent, step.stride) for extent, step in placement.replicas if step.is_thread]
+    for extent, step in anchor.replicas:
+        if step.is_thread and extent > 1 and not covers(own, extent, step.stride):
+            raise Decline(f"{role} {name} isn't copied to the threads that hold copies of dst {anchor.buffer.name}")
+    if placement.thread != anchor.thread:
+        raise Decline(f"{role} {name} begins at thread {placement.thread}, dst {anchor.buffer.name} at {anchor.thread}")
+
+
 def covers(copies: list[tuple[int, int]], extent: int, stride: int) -> bool:
     """Whether copies lie on every thread that a digit steps to."""
     chain = sorted(copies, key=lambda each: each[1])
@@ -106,7 +118,7 @@ VARIANTS = [
         "reg",
         10,
         "all operands in registers: each thread does its own",
-        (SCOPE, ALL_ACTIVE, LAYOUTS, NO_OVERLAP, all_in("local", "every operand is in registers"), ANCHOR),
+        (SCOPE, ALL_ACTIVE, LAYOUTS, NO_OVERLAP, ROUNDING, all_in("local", "every operand is in registers"), ANCHOR),
         emit,
     ),
     Variant(

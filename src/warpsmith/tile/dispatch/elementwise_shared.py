@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.indexing import add, mul
-from warpsmith.ir.dialects import arith, memory, nvgpu
+from warpsmith.indexing import add, const, dim, floordiv
+from warpsmith.ir.dialects import arith, nvgpu
 from warpsmith.ir.types import I32
 from warpsmith.tile.dispatch.context import CallContext
-from warpsmith.tile.dispatch.digits import merged, refine
+from warpsmith.tile.dispatch.digits import merged
 from warpsmith.tile.dispatch.elementwise import ELEMENTWISE, compute, source_roles
-from warpsmith.tile.dispatch.emission import Term, address, counted, digit_sum, loop, when
-from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in
+from warpsmith.tile.dispatch.emission import digit_sum
+from warpsmith.tile.dispatch.moves import read, write
+from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, ROUNDING, SCOPE, all_in
 from warpsmith.tile.dispatch.registry import Variant
+from warpsmith.tile.dispatch.sharing import shared_out, turns_in_words
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
+from warpsmith.tile.scopes import WARPGROUP
 
 __all__ = ["VARIANTS", "barrier"]
 
@@ -27,27 +30,16 @@ __all__ = ["VARIANTS", "barrier"]
 def emit(call: CallContext) -> str:
     """Build the loop and the barrier; the partition in words."""
     roles = ["dst", *source_roles(call)]
-    placements = [call.place(role) for role in roles]
-    digits = merged(sorted(refine(placements), key=lambda d: -d.steps[0].stride))
+    digits = merged(sorted(call.refined(roles), key=lambda d: -d.steps[0].stride))
     total = math.prod(d.extent for d in digits)
-    turns = -(-total // call.threads)
-    b = call.b
-    with loop(b, turns) as turn:
-        term = Term(b)
-        number = mul(term.var(turn), call.threads)
-        if call.scope != "thread":
-            number = add(number, term.var(call.thread()))
-        guard = counted(b, term.emit(number), total) if total % call.threads else None
-        with when(b, guard):
-            values: dict[str, Operand] = {}
-            for i, role in enumerate(roles[1:], start=1):
-                place = address(term, placements[i], digit_sum(number, digits, i))
-                values[role] = Scalar(memory.load(b, call.memory(role), place), placements[i].buffer.type)
-            target = address(term, placements[0], digit_sum(number, digits, 0))
-            memory.store(b, compute(call, values), call.memory("dst"), target)
+    with shared_out(call, total) as (term, number):
+        values: dict[str, Operand] = {}
+        for i, role in enumerate(roles[1:], start=1):
+            found = read(call, role, term, digit_sum(number, digits, i))
+            values[role] = Scalar(found, call.region(role).buffer.type)
+        write(call, "dst", term, digit_sum(number, digits, 0), compute(call, values))
     barrier(call)
-    threads = "this thread" if call.scope == "thread" else f"{call.threads} threads"
-    return f"{turns} x {threads} x 1 element"
+    return f"{turns_in_words(call, total)} x 1 element"
 
 
 def barrier(call: CallContext) -> None:
@@ -58,13 +50,11 @@ def barrier(call: CallContext) -> None:
     elif call.scope == "warp":
         nvgpu.warp_sync(b)
     elif call.scope == "warpgroup":
-        from warpsmith.indexing import const, dim, floordiv
-        from warpsmith.tile.scopes import WARPGROUP
-
         ids = call.storage.ids
         number = ids.derived("warpgroup_barrier", add(floordiv(dim(0), WARPGROUP), const(1)), "barrier")
         id = arith.cast(b, "index_cast", number, I32)
-        b.create("nvvm.barrier", (id, arith.constant(b, WARPGROUP, I32)))
+        id.name = "barrier"
+        nvgpu.named_barrier(b, id, WARPGROUP)
 
 
 VARIANTS = [
@@ -73,7 +63,7 @@ VARIANTS = [
         "smem",
         10,
         "all operands in shared memory, shared out over the scope's threads; a barrier follows",
-        (SCOPE, ALL_ACTIVE, LAYOUTS, NO_OVERLAP, all_in("shared", "every operand is in shared memory")),
+        (SCOPE, ALL_ACTIVE, LAYOUTS, NO_OVERLAP, ROUNDING, all_in("shared", "every operand is in shared memory")),
         emit,
     )
 ]

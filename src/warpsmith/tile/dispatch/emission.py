@@ -6,8 +6,10 @@ are simplified here and become arithmetic with the fusions' maps, in the same pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from warpsmith.indexing import (
     Expr,
@@ -30,10 +32,25 @@ from warpsmith.ir.dialects import arith, gpu, memory, scf, vector
 from warpsmith.ir.types import MemRefType, VectorType
 from warpsmith.ir.types import vector as vector_type
 from warpsmith.tile import affine
-from warpsmith.tile.dispatch.digits import Digit, Placement
+from warpsmith.tile.dispatch.digits import Digit, Placement, Step
+from warpsmith.tile.dispatch.irregular import place_of
+from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.layout import ComposeLayout
 
-__all__ = ["Term", "address", "apply", "conjunction", "counted", "digit_sum", "load", "loop", "store", "when"]
+__all__ = [
+    "Distance",
+    "Term",
+    "address",
+    "apply",
+    "conjunction",
+    "counted",
+    "digit_sum",
+    "distance_of",
+    "load",
+    "loop",
+    "store",
+    "when",
+]
 
 
 class Term:
@@ -44,6 +61,7 @@ class Term:
         self.values: list[Value] = []
 
     def var(self, value: Value) -> Expr:
+        """The variable of an affine term that stands for a value."""
         if value not in self.values:
             self.values.append(value)
         return dim(self.values.index(value))
@@ -81,8 +99,39 @@ def _dims(expr: Expr) -> set[int]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Elements in memory: a known expression, and expressions that count in strides known when the kernel runs."""
+
+    known: Expr
+    scaled: tuple[tuple[Expr, Value], ...] = ()
+
+
+def distance_of(number: Expr, digits: Sequence[Digit], operand: int) -> Distance:
+    """As `digit_sum`, for operands whose strides may be known only when the kernel runs."""
+    known: list[Digit] = []
+    scaled: list[tuple[Expr, Value]] = []
+    block = 1
+    for digit in reversed(digits):
+        step = digit.steps[operand]
+        if step.by is None:
+            known.insert(0, digit)
+        else:
+            is_first = block * digit.extent == math.prod(d.extent for d in digits)
+            scaled.append((_part(number, block, digit.extent, step.stride, last=is_first), step.by))
+            still = tuple(Step(0) if i == operand else each for i, each in enumerate(digit.steps))
+            known.insert(0, Digit(digit.extent, still))
+        block *= digit.extent
+    return Distance(digit_sum(number, known, operand), tuple(scaled))
+
+
 def digit_sum(number: Expr, digits: Sequence[Digit], operand: int) -> Expr:
-    """The distance that element `number` of the digits (outermost first) lies from the first one, for an operand."""
+    """The distance that element `number` of the digits (outermost first) lies from the first one, for an operand.
+
+    Decline where a stride is known only when the kernel runs (`distance_of` takes those).
+    """
+    if any(digit.steps[operand].by is not None for digit in digits):
+        raise Decline("a stride is known only when the kernel runs")
     total: Expr = const(0)
     block = 1
     run_extent, run_stride, run_block = 1, 0, 1
@@ -104,12 +153,23 @@ def _part(number: Expr, block: int, extent: int, stride: int, *, last: bool = Fa
     return mul(found if last else mod(found, extent), stride)
 
 
-def address(term: Term, placement: Placement, distance: Expr, *, hint: str = "") -> Value:
+def address(term: Term, placement: Placement, distance: Expr | Distance, *, hint: str = "") -> Value:
     """Where the element at `distance` from an operand's beginning lies in its flat memory."""
-    total = add(distance, const(placement.offset))
+    whole = distance if isinstance(distance, Distance) else Distance(distance)
+    total = add(whole.known, const(placement.offset))
+    if placement.irregular:
+        total = place_of(placement, whole.known, term.var)
     for expr, value in placement.terms:
         total = add(total, substitute(expr, {dim(0): term.var(value)}))
+    counts: dict[Value, Expr] = {}
+    for expr, by in whole.scaled:
+        counts[by] = add(counts.get(by, const(0)), expr)
+    for expr, value, by in placement.scaled:
+        count = expr if value is None else substitute(expr, {dim(0): term.var(value)})
+        counts[by] = add(counts.get(by, const(0)), count)
     found = term.emit(total, hint)
+    for by, count in counts.items():
+        found = arith.binary(term.b, "addi", arith.binary(term.b, "muli", term.emit(count), by), found)
     swizzle = placement.swizzle
     return swizzled(term.b, swizzle, found) if swizzle is not None else found
 
@@ -121,7 +181,9 @@ def swizzled(b: Builder, layout: ComposeLayout, address: Value) -> Value:
     m, s, bits = layout.per_element, layout.atom_len, (1 << layout.swizzle_len) - 1
     source, target = (m + s, m) if layout.inner else (m, m + s)
     shifted = arith.binary(b, "shrui", address, arith.index(b, source)) if source else address
-    masked = arith.binary(b, "andi", shifted, arith.index(b, bits))
+    known = affine.bounds(address)
+    fits = known is not None and known.lower >= 0 and known.upper >> source <= bits
+    masked = shifted if fits else arith.binary(b, "andi", shifted, arith.index(b, bits))
     moved = arith.binary(b, "shli", masked, arith.index(b, target)) if target else masked
     return arith.binary(b, "xori", address, moved)
 
@@ -169,6 +231,8 @@ def counted(b: Builder, index: Value, total: int) -> Value | None:
     known = affine.bounds(index)
     if known is not None and known.upper < total:
         return None
+    if total == 1:
+        return arith.cmpi(b, "eq", index, arith.index(b, 0))
     return arith.cmpi(b, "slt", index, arith.index(b, total))
 
 

@@ -10,13 +10,14 @@ from warpsmith.errors import InternalError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import BlockArgument, Operation, Value
-from warpsmith.ir.dialects import func, memory
+from warpsmith.ir.dialects import func
 from warpsmith.ir.dialects.tile import PRIVATE
 from warpsmith.ir.effects import is_removable
 from warpsmith.ir.types import MemRefType
 from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.dispatch.addressing import coordinate_address
 from warpsmith.tile.dispatch.leaving import lower_early_exits
+from warpsmith.tile.dispatch.moves import load_elements, store_elements
 from warpsmith.tile.dispatch.storage import Storage
 
 __all__ = ["finish"]
@@ -37,6 +38,7 @@ def finish(module: Operation, function: Operation, storage: Storage) -> None:
             or (op.is_unused and not op.regions and op is not function and is_removable(op))
         ):
             op.erase()
+    _mark_variables(function)
     _mark_register_loops(function)
     _mark_invariant_loads(function)
     left = [op.name for op in function.walk() if op.row.dialect == "tile"]
@@ -52,6 +54,17 @@ def _mark_invariant_loads(function: Operation) -> None:
             for op in argument.users:
                 if op.name in ("memref.load", "vector.load"):
                     op.attributes["invariant"] = at.UNIT
+
+
+def _mark_variables(function: Operation) -> None:
+    """A single register is a variable in a text, not an array of one element."""
+    for op in function.walk():
+        if op.name != "memref.alloca" or "tile.variable" in op.attributes:
+            continue
+        type = op.result.type
+        alone = isinstance(type, MemRefType) and type.elements == 1
+        if alone and all(user.name in ("memref.load", "memref.store") for user in op.result.users):
+            op.attributes["tile.variable"] = at.UNIT
 
 
 def _mark_register_loops(function: Operation) -> None:
@@ -89,23 +102,14 @@ def _load(op: Operation, storage: Storage) -> None:
     b = Builder.before(op)
     buffer = buffer_of(op.operands[0])
     flat = storage.of(buffer)
-    loaded = memory.load(b, flat, coordinate_address(b, buffer, op.operands[1:]))
-    loaded = _as_type(b, loaded, op.result)
+    loaded = load_elements(b, buffer, flat, coordinate_address(b, buffer, op.operands[1:]))
     loaded.name = loaded.name or op.result.name
     op.replace_by((loaded,))
 
 
-def _as_type(b: Builder, value: Value, wanted: Value) -> Value:
-    return value if value.type is wanted.type else b.op1("arith.bitcast", (value,), wanted.type)
-
-
 def _store(op: Operation, storage: Storage) -> None:
     b = Builder.before(op)
-    value = op.operands[0]
     buffer = buffer_of(op.operands[1])
-    flat = storage.of(buffer)
-    element = buffer.root_type.ir
-    if value.type is not element:
-        value = b.op1("arith.bitcast", (value,), element)
-    memory.store(b, value, flat, coordinate_address(b, buffer, op.operands[2:]))
+    address = coordinate_address(b, buffer, op.operands[2:])
+    store_elements(b, op.operands[0], buffer, storage.of(buffer), address)
     op.erase()

@@ -3,15 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from warpsmith.ir.dialects.nvgpu import CAPABILITY
+from warpsmith.ir.types import element_type
 from warpsmith.tile import affine
 from warpsmith.tile.buffers import RegionInfo
 from warpsmith.tile.dispatch.context import CallContext
-from warpsmith.tile.dispatch.registry import Predicate
+from warpsmith.tile.dispatch.registry import Decline, Predicate
 from warpsmith.tile.layout import TileLayout
 
-__all__ = ["ALL_ACTIVE", "LAYOUTS", "NO_OVERLAP", "SCOPE", "all_in", "pair"]
+__all__ = [
+    "ALL_ACTIVE",
+    "LAYOUTS",
+    "NO_OVERLAP",
+    "ROUNDING",
+    "SAME_ELEMENTS",
+    "SCOPE",
+    "all_in",
+    "capability",
+    "lacks",
+    "pair",
+]
 
 
 def _scope(call: CallContext) -> str | None:
@@ -39,10 +55,37 @@ def _layouts(call: CallContext) -> str | None:
             return f"{role} {region.buffer.name} has no layout"
         if region.buffer.scope == "local" and not isinstance(layout, TileLayout):
             return f"{role} {region.buffer.name} is in registers, where a {type(layout).__name__} has no meaning"
-    return None
+    return _shared_places(call)
 
 
-LAYOUTS = Predicate("every operand has a layout, registers a plain one", _layouts)
+def _shared_places(call: CallContext) -> str | None:
+    """Several elements of the destination at one place: which of them stays would depend on the order of threads."""
+    try:
+        place = call.place("dst")
+    except Decline:
+        return None  # the variant says so
+    factors = [each for dim in place.dims for each in dim] + list(place.replicas)
+    steps = [(extent, step.stride) for extent, step in factors if not step.is_thread and step.by is None]
+    return None if _apart(steps) else f"dst {place.region} has several elements at one place"
+
+
+def _apart(steps: Sequence[tuple[int, int]]) -> bool:
+    """Whether all sums of steps differ."""
+    real = sorted(((extent, abs(stride)) for extent, stride in steps if extent > 1), key=lambda each: each[1])
+    reach = 0
+    for extent, stride in real:
+        if stride <= reach:
+            break
+        reach += (extent - 1) * stride
+    else:
+        return True
+    places = np.zeros(1, np.int64)
+    for extent, stride in real:
+        places = np.unique((places[:, None] + np.arange(extent) * stride).reshape(-1))
+    return places.size == math.prod(extent for extent, _ in real)
+
+
+LAYOUTS = Predicate("every operand has a layout, registers a plain one, dst a place for each element", _layouts)
 
 
 def _overlap(call: CallContext) -> str | None:
@@ -70,6 +113,46 @@ def _is_apart(dst: RegionInfo, src: RegionInfo) -> bool:
 
 
 NO_OVERLAP = Predicate("sources are dst itself, or apart from it", _overlap)
+
+
+def _rounding(call: CallContext) -> str | None:
+    mode = call.config.get("rounding_mode", "rn")
+    if mode != "rn":
+        return f"rounding_mode is '{mode}', and arithmetic here rounds to nearest"
+    return "ftz wants subnormals flushed, and arithmetic here keeps them" if call.config.get("ftz") else None
+
+
+ROUNDING = Predicate("results round to nearest, and subnormals stay", _rounding)
+
+
+def _same_elements(call: CallContext) -> str | None:
+    for role, region in call.regions.items():
+        buffer = region.buffer
+        if buffer.scope != "local" and (kept := element_type(call.storage.of(buffer).type)) is not buffer.type.ir:
+            return f"{role} {buffer.name} is {buffer.type} in memory that is kept as {kept}"
+    return None
+
+
+SAME_ELEMENTS = Predicate("memory is kept in the operands' type", _same_elements)
+
+
+def lacks(call: CallContext, op: str, instruction: str) -> str | None:
+    """Why the device doesn't run an op (a row of `nvgpu.CAPABILITY`), in words for an instruction; None if it does."""
+    needed, found = divmod(CAPABILITY[op], 10), call.device.compute_capability
+    if found >= needed:
+        return None
+    return f"{instruction} needs compute capability {_version(needed)}; {call.device.name} has {_version(found)}"
+
+
+def _version(capability: tuple[int, int]) -> str:
+    return f"{capability[0]}.{capability[1]}"
+
+
+def capability(op: str, instruction: str) -> Predicate:
+    """The device runs an op that not all do."""
+    return Predicate(
+        f"compute capability {_version(divmod(CAPABILITY[op], 10))}", lambda call: lacks(call, op, instruction)
+    )
 
 
 def _where(region: RegionInfo) -> str:

@@ -21,12 +21,17 @@ __all__ = ["MODULES", "Decline", "Predicate", "Variant", "variants", "variants_o
 
 MODULES: tuple[str, ...] = (
     "copy_shared",
+    "copy_matrix",
     "copy_register",
     "copy_fallback",
     "elementwise_register",
     "elementwise_shared",
     "reduce_register",
     "reduce_shared",
+    "copy_async_ldgsts",
+    "gemm_mma",
+    "permute_shared",
+    "known",
 )
 
 

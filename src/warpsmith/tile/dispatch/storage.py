@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from warpsmith.devices import Device
 from warpsmith.errors import InvalidTileProgram
 from warpsmith.indexing import Expr, add, dim, floordiv, mod, mul
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core import Location, Operation, Value
 from warpsmith.ir.dialects import gpu, tile
-from warpsmith.ir.types import I32, memref
-from warpsmith.tile.buffers import BufferInfo, buffer_of, plain
+from warpsmith.ir.types import I32, MemRefType, bit_width, memref
+from warpsmith.tile.buffers import BufferInfo, buffer_of, memory_elements
 from warpsmith.tile.dispatch.emission import apply
+from warpsmith.tile.dtypes import TileType
 from warpsmith.tile.frontend.source import span_at
-from warpsmith.tile.layout import ComposeLayout
 from warpsmith.tile.scopes import WARP, WARPGROUP, Launch, ScopeId, scope_ids_of
 
 __all__ = ["Ids", "Storage"]
@@ -117,6 +118,9 @@ class Storage:
         self.memory: dict[Value, Value] = {}
         self.names: set[str] = {function.str_attr("sym_name")}
         self.shared_bytes = 0
+        self.dynamic_bytes = 0  # of them, those that a launch gives
+        self.largest: tuple[int, Operation] | None = None
+        self.scratches: dict[tuple[str, TileType, int], Value] = {}
 
     def of(self, buffer: BufferInfo) -> Value:
         """The flat memory that a buffer or view lies in."""
@@ -124,35 +128,40 @@ class Storage:
 
     def build(self) -> None:
         """Give every buffer its memory and every id its value."""
+        elements = self._narrowest()
         for op in list(self.function.walk()):
             if op.name == "tile.match_buffer":
-                self.memory[op.result] = op.operands[0]
+                self.memory[op.result] = _as_memory_of(op.operands[0], elements.get(op.result))
             elif op.name == "tile.alloc":
-                self.memory[op.result] = self._allocate(op)
+                self.memory[op.result] = self._allocate(op, elements.get(op.result))
         for id in scope_ids_of(self.function):
             self._resolve(id)
 
-    def _allocate(self, op: Operation) -> Value:
+    def _narrowest(self) -> dict[Value, TileType]:
+        """Element types of memory that some view has narrower elements of: theirs, for a wide one is made of these."""
+        found: dict[Value, TileType] = {}
+        for op in self.function.walk():
+            if op.name == "tile.view":
+                view = buffer_of(op.result)
+                if view.type.bits < found.get(view.root, view.root_type).bits:
+                    found[view.root] = view.type
+        return found
+
+    def _allocate(self, op: Operation, narrower: TileType | None) -> Value:
         buffer = buffer_of(op.result)
-        elements = _elements(buffer)
+        element = narrower or buffer.type
+        elements = memory_elements(buffer.layout, buffer.shape) * (buffer.type.bits // element.bits)
         alignment = op.attributes["alignment"]
         if buffer.is_shared:
             name = self._unique(op.result.name or "shared")
-            type = memref((elements,), buffer.type.ir, tile.SHARED)
-            self.shared_bytes += elements * buffer.type.bytes
-            top = Builder.at_start(self.module.body, op.location)
-            attributes: dict[str, at.Attribute] = {
-                "sym_name": at.string(name),
-                "type": at.type_attr(type),
-                "sym_visibility": at.string("private"),
-                "initial_value": at.UNIT,
-                "alignment": alignment,
-            }
+            type = memref((elements,), element.ir, tile.SHARED)
+            size = elements * element.bytes
+            self.shared_bytes += size
             if buffer.scope == "shared.dyn":
-                attributes["tile.dynamic"] = at.UNIT
-            top.create("memref.global", (), (), attributes)
-            b = Builder.at_start(self.function.body, op.location)
-            return b.op1("memref.get_global", (), type, {"name": at.symbol(name)}, name)
+                self.dynamic_bytes += size
+            if self.largest is None or size > self.largest[0]:
+                self.largest = (size, op)
+            return self._shared(name, type, alignment, op.location, is_dynamic=buffer.scope == "shared.dyn")
         if buffer.scope != "local":
             raise InvalidTileProgram(f"'{buffer.name}' is in scope '{buffer.scope}'", span=span_at(op.location))
         b = Builder.at_start(self.function.body, op.location)
@@ -160,7 +169,39 @@ class Storage:
             "operandSegmentSizes": at.dense_array((0, 0), I32),
             "alignment": at.integer_attr(16, at.I64),
         }
-        return b.op1("memref.alloca", (), memref((elements,), buffer.type.ir, tile.PRIVATE), made, op.result.name)
+        return b.op1("memref.alloca", (), memref((elements,), element.ir, tile.PRIVATE), made, op.result.name)
+
+    def _shared(
+        self, name: str, type: MemRefType, alignment: at.Attribute, location: Location, *, is_dynamic: bool = False
+    ) -> Value:
+        """A global in shared memory, and its value at the top of the kernel."""
+        attributes: dict[str, at.Attribute] = {
+            "sym_name": at.string(name),
+            "type": at.type_attr(type),
+            "sym_visibility": at.string("private"),
+            "initial_value": at.UNIT,
+            "alignment": alignment,
+        }
+        if is_dynamic:
+            attributes["tile.dynamic"] = at.UNIT
+        Builder.at_start(self.module.body, location).create("memref.global", (), (), attributes)
+        b = Builder.at_start(self.function.body, location)
+        return b.op1("memref.get_global", (), type, {"name": at.symbol(name)}, name)
+
+    def scratch(self, scope: str, type: TileType, elements: int, device: Device) -> Value | None:
+        """Shared memory that calls at one scope use in turn, with a barrier of the scope after each; None when the
+        device has no more.  Calls share it only where each group of threads has the same part of it."""
+        key = (scope, type, elements)
+        if key not in self.scratches:
+            static = self.shared_bytes - self.dynamic_bytes + elements * type.bytes
+            if static > device.shared_per_block or static + self.dynamic_bytes > device.shared_per_block_optin:
+                return None
+            self.shared_bytes += elements * type.bytes
+            memory = memref((elements,), type.ir, tile.SHARED)
+            location = self.function.location
+            alignment = at.integer_attr(16, at.I64)
+            self.scratches[key] = self._shared(self._unique("partials"), memory, alignment, location)
+        return self.scratches[key]
 
     def _unique(self, name: str) -> str:
         candidate, count = name, 0
@@ -202,13 +243,11 @@ class Storage:
         return parts
 
 
-def _elements(buffer: BufferInfo) -> int:
-    """How many elements the memory of a buffer holds: its layout's span over memory axes, of whole swizzle periods."""
-    layout = buffer.layout
-    if layout is None:
-        return math.prod(buffer.shape)
-    span = plain(layout).storage().span()
-    if isinstance(layout, ComposeLayout):
-        period = 1 << (layout.per_element + layout.atom_len + layout.swizzle_len)
-        span = -(-span // period) * period
-    return span
+def _as_memory_of(argument: Value, narrower: TileType | None) -> Value:
+    """A parameter, of narrower elements where a view has them."""
+    type = argument.type
+    if narrower is not None and isinstance(type, MemRefType):
+        length = type.shape[0]
+        parts = bit_width(type.element) // narrower.bits
+        argument.type = memref((length * parts if length > 0 else length,), narrower.ir)
+    return argument

@@ -83,6 +83,8 @@ def owners(
 ) -> Owners:
     """Check that no two digits fall on one thread, and that all threads exist.  Decline otherwise."""
     found = Owners(tuple(parts), tuple(copies), first, threads)
+    if any(stride < 0 for _, stride in found.chain):
+        raise Decline(f"{name} counts threads downwards, by {[s for _, s in found.chain if s < 0]}")
     expected = 1
     for extent, stride in found.chain:
         if stride == 0 or stride % expected:

@@ -12,10 +12,11 @@ from warpsmith.devices import Device
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import BlockArgument
 from warpsmith.ir.dialects import func
+from warpsmith.tile import affine
 from warpsmith.tile.buffers import BufferInfo
-from warpsmith.tile.dispatch.digits import Digit, Placement
+from warpsmith.tile.dispatch.digits import Digit, Placement, Step
 
-__all__ = ["base_alignment", "carve", "widest"]
+__all__ = ["base_alignment", "carve", "divisor", "elements", "widest"]
 
 DEFAULT_ALIGNMENT = 16  # bytes, of a parameter
 
@@ -39,7 +40,7 @@ def widest(digits: Sequence[Digit], placements: Sequence[Placement], device: Dev
     if not digits:
         return 1
     bytes_ = max(p.buffer.type.bytes for p in placements)
-    if any(p.buffer.type.kind == "bool" or p.buffer.type.bits != p.buffer.root_type.bits for p in placements):
+    if any(p.buffer.type.kind == "bool" for p in placements):
         return 1
     limit = 32 if device.is_blackwell and all(p.buffer.scope in ("global", "local") for p in placements) else 16
     width = max(1, min(limit // bytes_, most or limit))
@@ -50,14 +51,16 @@ def widest(digits: Sequence[Digit], placements: Sequence[Placement], device: Dev
 
 def _allows(digits: Sequence[Digit], operand: int, placement: Placement, width: int) -> bool:
     last = digits[-1]
-    if last.extent % width or last.steps[operand].stride != 1 or last.steps[operand].is_thread:
+    inner = last.steps[operand]
+    if placement.irregular or last.extent % width or inner.stride != 1 or inner.is_thread or inner.by is not None:
         return False
     if base_alignment(placement.buffer) % (width * placement.buffer.type.bytes):
         return False
     swizzle = placement.swizzle
     if swizzle is not None and width > 1 << swizzle.per_element:
         return False
-    outer = [d.steps[operand].stride for d in digits[:-1] if not d.steps[operand].is_thread]
+    outer = [divisor(d.steps[operand]) for d in digits[:-1] if not d.steps[operand].is_thread]
+    outer += [step.stride for _, step in placement.replicas if not step.is_thread]
     return all(stride % width == 0 for stride in outer) and placement.offset_divisor() % width == 0
 
 
@@ -66,5 +69,15 @@ def carve(digits: Sequence[Digit], width: int) -> list[Digit]:
     if width == 1:
         return list(digits)
     *rest, last = digits
-    steps = tuple(type(s)(s.stride * width, s.is_thread) for s in last.steps)
+    steps = tuple(Step(s.stride * width, s.is_thread, s.by) for s in last.steps)
     return [*rest, Digit(last.extent // width, steps)] if last.extent > width else list(rest)
+
+
+def divisor(step: Step) -> int:
+    """A number that divides a step's distance."""
+    return step.stride * affine.divisor(step.by) if step.by is not None else step.stride
+
+
+def elements(width: int) -> str:
+    """The width of a move in words."""
+    return "1 element" if width == 1 else f"{width} elements"

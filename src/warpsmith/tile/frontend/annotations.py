@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from warpsmith.errors import TileSyntaxError
+from warpsmith.errors import InvalidTileProgram, TileSyntaxError
 from warpsmith.tile import dtypes as dt
 from warpsmith.tile.frontend.numbers import number
 from warpsmith.tile.frontend.state import current
@@ -26,7 +27,7 @@ class DTypeName:
             raise TileSyntaxError(
                 f"T.{self.type}() makes a symbolic extent", help="before T.device_entry(), of an integer type"
             )
-        return state.add_scalar_parameter(state.target or "n", self.type)
+        return state.add_extent(state.target or "n", self.type)
 
     def __str__(self) -> str:
         return self.type.name
@@ -56,6 +57,22 @@ class Buffer:
     """`T.Buffer((32, 8), "float32")`: a parameter that is a buffer."""
 
     def __init__(
-        self, shape: Any, dtype: Any = "float32", *, scope: str = "global", layout: Any = "default", **options: Any
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        *,
+        strides: Sequence[int] | None = None,
+        elem_offset: int = 0,
+        scope: str = "global",
+        align: int = 16,
+        layout: Any = "default",
     ) -> None:
-        self.shape, self.dtype, self.scope, self.layout, self.options = shape, dtype, scope, layout, options
+        if scope != "global":
+            raise InvalidTileProgram(f"a parameter is in global memory, not in {scope}")
+        self.shape, self.dtype = shape, dtype
+        self.options: dict[str, Any] = {
+            "strides": strides,
+            "elem_offset": elem_offset,
+            "align": align,
+            "layout": layout,
+        }

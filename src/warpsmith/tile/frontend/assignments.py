@@ -7,9 +7,9 @@ the block that assigns them.  Reference: tile.md 2.4 (there every name gets one)
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-__all__ = ["variables_of"]
+__all__ = ["stored_in", "variables_of"]
 
 
 class _Block:
@@ -39,7 +39,16 @@ def variables_of(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(found)
 
 
-def _walk(body: list[ast.stmt], block: _Block, stores: dict[str, list[_Block]], loads: dict[str, list[_Block]]) -> None:
+def stored_in(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Names that some statements, and those in them, assign."""
+    stores: dict[str, list[_Block]] = {}
+    _walk(body, _Block(None), stores, {})
+    return frozenset(stores)
+
+
+def _walk(
+    body: Sequence[ast.stmt], block: _Block, stores: dict[str, list[_Block]], loads: dict[str, list[_Block]]
+) -> None:
     for statement in body:
         if isinstance(statement, ast.FunctionDef):
             continue

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from warpsmith.errors import InvalidTileProgram
+from warpsmith.errors import InvalidTileProgram, did_you_mean
 from warpsmith.tile import ops
+from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.dtypes import FLOAT32, INT32, TileType, common
-from warpsmith.tile.frontend.values import Region, Scalar, items
+from warpsmith.tile.frontend.values import Buffer, Region, Scalar, items
+from warpsmith.tile.reductions import has_slots, reduced_shape
 
-__all__ = ["check", "squeezed"]
+__all__ = ["check", "check_options", "squeezed"]
 
 Operand = Region | Scalar | int | float
 Operands = Mapping[str, Operand]
@@ -29,6 +31,30 @@ def check(row: ops.Primitive, operands: Operands, values: Mapping[str, Any]) -> 
             help=f"use T.{row.name} for expressions",
         )
     return dict(_CHECKS[row.kind](row, dst, operands, values))
+
+
+_EVICT = ("evict_first", "evict_last", "evict_normal", "evict_unchanged", "no_allocate")
+_OPTIONS: dict[str, tuple[str | bool | int, ...]] = {
+    # Hints about caches, which a lowering may follow: what a copy moves is the same.
+    "cache": ("nc", "ca", "cg", "cs"),
+    "l1_evict": (*_EVICT, *(f"L1::{each}" for each in _EVICT)),
+    "l2_evict": (*_EVICT[:3], *(f"L2::{each}" for each in _EVICT[:3])),
+    "prefetch_size": (64, 128, 256, "64B", "128B", "256B"),
+    "rounding_mode": ("rn", "rz", "rm", "rp"),
+    "ftz": (False, True),
+    "thread_reduce": (False, True),
+}
+
+
+def check_options(row: ops.Primitive, config: Mapping[str, Any]) -> None:
+    """InvalidTileProgram where an option of a call has another value than it can have."""
+    for key, value in config.items():
+        legal = _OPTIONS.get(key, (value,))
+        if not any(value == each and isinstance(value, type(each)) for each in legal):
+            raise InvalidTileProgram(
+                f"Tx.{row.name}: {key} is {' or '.join(map(repr, legal))}, not {value!r}",
+                help=did_you_mean(str(value), map(str, legal)),
+            )
 
 
 def squeezed(extents: Sequence[int]) -> tuple[int, ...]:
@@ -86,8 +112,22 @@ def _broadcasts(row: ops.Primitive, name: str, source: Region, dst: Region) -> N
             )
 
 
+def _check_scale_and_bias(row: ops.Primitive, dst: Region, sources: Operands) -> None:
+    """Scalars of another type than the primitive computes in: rounding them would go unseen."""
+    regions = [source.buffer.type for source in sources.values() if isinstance(source, Region)]
+    type = ops.compute_type(dst.buffer.type, regions)
+    for name in ("scale", "bias"):
+        source = sources.get(name)
+        if isinstance(source, Scalar) and source.type is not type:
+            raise InvalidTileProgram(
+                f"Tx.{row.name}: {name} is {source.type}, and it computes in {type}", help=f"T.cast({name}, '{type}')"
+            )
+
+
 def _elementwise(row: ops.Primitive, dst: Region, operands: Operands, values: Mapping[str, Any]) -> dict[str, Any]:
     sources = {name: operands[name] for name in row.sources if name in operands}
+    if row.kind in ("unary", "cast") and "src" in sources:
+        _region(row, "src", sources["src"])
     if row.kind == "unary" and "src" not in sources:
         sources = {"src": dst, **sources}
     if "scale" in sources and isinstance(sources["scale"], Region):
@@ -97,6 +137,7 @@ def _elementwise(row: ops.Primitive, dst: Region, operands: Operands, values: Ma
     for name, source in sources.items():
         if isinstance(source, Region):
             _broadcasts(row, name, source, dst)
+    _check_scale_and_bias(row, dst, sources)
     counted = {name: source for name, source in sources.items() if name != "condition"}
     types = [type_of(source, dst.buffer.type) for source in counted.values()]
     compute = ops.compute_type(dst.buffer.type, types) if row.kind not in ("fill", "cast") else dst.buffer.type
@@ -120,10 +161,15 @@ def _reduction(row: ops.Primitive, dst: Region, operands: Operands, values: Mapp
         found.append(axis % rank)
     if len(set(found)) != len(found):
         raise InvalidTileProgram(f"Tx.{row.name}: an axis is named twice in {tuple(given)}")
-    kept = [1 if d in found else extent for d, extent in enumerate(src.extents)]
-    if squeezed(kept) != squeezed(dst.extents):
+    slots = has_slots(dst.extents, src.extents, found)
+    if squeezed(reduced_shape(src.extents, found)) != squeezed(dst.extents) and not slots:
         raise InvalidTileProgram(
             f"Tx.{row.name}: dst region shape {_shape(dst)} isn't src's {_shape(src)} without axes {sorted(found)}"
+        )
+    if slots and not all(buffer_of(each.buffer.value).is_distributed for each in (dst, src)):
+        raise InvalidTileProgram(
+            f"Tx.{row.name}: dst {_shape(dst)} keeps a part of the reduced dims of src {_shape(src)}: only registers "
+            "that are spread over threads have a place for each thread's partial result"
         )
     type = common(src.buffer.type, dst.buffer.type)
     if not row.takes(type):
@@ -136,9 +182,14 @@ def _reduction(row: ops.Primitive, dst: Region, operands: Operands, values: Mapp
 
 def _gemm(row: ops.Primitive, dst: Region, operands: Operands, values: Mapping[str, Any]) -> dict[str, Any]:
     a, b = (_region(row, name, operands[name]) for name in ("a", "b"))
-    options = {key: values.get(key, False) for key in ("transpose_a", "transpose_b")}
-    m, k = _matrix(row, "a", a, bool(options["transpose_a"]))
-    k2, n = _matrix(row, "b", b, bool(options["transpose_b"]))
+    options: dict[str, Any] = {}
+    for key in ("transpose_a", "transpose_b"):
+        value = values.get(key, False)
+        if not isinstance(value, int) or value not in (0, 1):
+            raise InvalidTileProgram(f"gemm: {key} is True or False, not {_given(value)}")
+        options[key] = bool(value)
+    m, k = _matrix(row, "a", a, options["transpose_a"])
+    k2, n = _matrix(row, "b", b, options["transpose_b"])
     if k != k2 or squeezed(dst.extents) != squeezed((m, n)):
         raise InvalidTileProgram(
             f"gemm: a is {m}x{k}, b is {k2}x{n}, dst is {_shape(dst)}", help="dst[m, n] = a[m, k] b[k, n]"
@@ -147,10 +198,17 @@ def _gemm(row: ops.Primitive, dst: Region, operands: Operands, values: Mapping[s
         raise InvalidTileProgram("gemm: c and dst have different shapes")
     for key, default in (("alpha", 1.0), ("beta", 1.0 if "c" in operands else 0.0)):
         value = values.get(key, default)
-        if isinstance(value, (Scalar, Region)):
-            raise InvalidTileProgram(f"gemm: {key} is a number that is known while the kernel is read")
+        if not isinstance(value, (int, float)):
+            raise InvalidTileProgram(
+                f"gemm: {key} is a number that is known while the kernel is read, not {_given(value)}"
+            )
         options[key] = float(value)
     return options
+
+
+def _given(value: Any) -> str:
+    """What an author gave, in words."""
+    return "a value of the kernel" if isinstance(value, (Scalar, Region, Buffer)) else repr(value)
 
 
 def _matrix(row: ops.Primitive, name: str, region: Region, transposed: bool) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from warpsmith.tile.dtypes import BOOL, INT32
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState, current
 from warpsmith.tile.frontend.values import Scalar
+from warpsmith.tile.scopes import WARPGROUP
 from warpsmith.tile.shuffles import shuffle
 
 __all__ = ["CudaFunctions", "warp_shuffle", "warp_shuffle_down", "warp_shuffle_up", "warp_shuffle_xor"]
@@ -19,7 +20,7 @@ _NEEDS_HARDWARE = {
     "grid_sync": "a cooperative launch",
     "mbarrier_init": "asynchronous barriers (compute capability 9)",
     "mbarrier_wait": "asynchronous barriers (compute capability 9)",
-    "func_call": "code in another language, which nothing here can check",
+    "func_call": "code in another language, which nothing here can check or simulate",
 }
 
 
@@ -40,11 +41,18 @@ class CudaFunctions:
         """Wait for all lanes of the warp."""
         nvgpu.warp_sync(_device("T.cuda.warp_sync").b)
 
-    def warpgroup_sync(self, barrier: int = 8) -> None:
-        """Wait for the 128 threads of a warpgroup at a named barrier (1 to 15); each warpgroup takes one of its own."""
-        if not 1 <= barrier <= 15:
-            raise InvalidTileProgram(f"a named barrier has a number from 1 to 15, not {barrier}")
-        nvgpu.named_barrier(_device("T.cuda.warpgroup_sync").b, barrier, 128)
+    def warpgroup_sync(self, barrier: Any = 8) -> None:
+        """Wait for the 128 threads of a warpgroup at a named barrier, of number 1 to 15; each warpgroup takes one of
+        its own, such as 1 + the warpgroup's number, at which primitives called by warpgroups wait too.
+        """
+        state = _device("T.cuda.warpgroup_sync")
+        if isinstance(barrier, Scalar) and (barrier.type.is_integer or barrier.type.kind == "index"):
+            nvgpu.named_barrier(state.b, state.scalars.cast(barrier, INT32).value, WARPGROUP)
+            return
+        if isinstance(barrier, bool) or not isinstance(barrier, int) or not 1 <= barrier <= 15:
+            given = f"a {barrier.type}" if isinstance(barrier, Scalar) else repr(barrier)
+            raise InvalidTileProgram(f"a named barrier has a number from 1 to 15, not {given}")
+        nvgpu.named_barrier(state.b, barrier, WARPGROUP)
 
     def elect_sync(self) -> Scalar:
         """True in one lane of the warp; which one isn't said."""
@@ -77,7 +85,7 @@ def _shuffle(mode: str, mask: Operand, value: Any, offset: Operand, width: int, 
     if scalar.type.bits not in _SHUFFLED:
         raise InvalidTileProgram(f"{scalar.type} can't be shuffled")
     distance = state.scalars.cast(offset, INT32)
-    return Scalar(shuffle(state.b, mode, scalar.value, distance.value), scalar.type)
+    return Scalar(shuffle(state.b, mode, scalar.value, distance.value, state.target or "shuffled"), scalar.type)
 
 
 def warp_shuffle(mask: Operand, value: Any, lane: Operand, width: int = 32, warp_size: int = 32) -> Scalar:

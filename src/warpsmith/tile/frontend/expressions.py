@@ -8,7 +8,6 @@ where they are wanted: a select where that can't be told, a branch where it can 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,52 +16,22 @@ from warpsmith.ir.core import Block
 from warpsmith.ir.dialects import scf
 from warpsmith.ir.effects import is_pure, is_speculatable
 from warpsmith.tile.frontend import numbers, subscripts
-from warpsmith.tile.frontend.operators import BINARY, COMPARE, PYTHON_BINARY, PYTHON_COMPARE
+from warpsmith.tile.frontend.arguments import check_arguments
+from warpsmith.tile.frontend.names import Names, found
+from warpsmith.tile.frontend.operators import (
+    BINARY,
+    COMPARE,
+    INSTEAD,
+    PAIRING,
+    PYTHON_BINARY,
+    PYTHON_COMPARE,
+    keyword,
+)
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Inline, Region, Scalar, Variable, items
+from warpsmith.tile.frontend.values import Buffer, Chunks, Inline, Loop, Region, Scalar, Variable, items, on_device
 
-__all__ = ["Expressions", "Names"]
-
-_NOT_FOUND = object()
-
-
-class Names:
-    """Names in reach: those of this block, of the blocks around it, then the captured ones, then Python's own."""
-
-    def __init__(self, parent: Names | None = None, captured: Mapping[str, Any] | None = None) -> None:
-        self.own: dict[str, Any] = {}
-        self.parent = parent
-        self.captured = captured
-
-    def get(self, name: str) -> Any:
-        at: Names | None = self
-        while at is not None:
-            if name in at.own:
-                return at.own[name]
-            if at.captured is not None and name in at.captured:
-                return at.captured[name]
-            at = at.parent
-        return getattr(builtins, name, _NOT_FOUND)
-
-    def all(self) -> set[str]:
-        found: set[str] = set()
-        at: Names | None = self
-        while at is not None:
-            found |= set(at.own) | set(at.captured or ())
-            at = at.parent
-        return found
-
-    def function_level(self) -> Names:
-        """The names of the whole function."""
-        at = self
-        while at.parent is not None and at.captured is None:
-            at = at.parent
-        return at
-
-
-def found(value: object) -> bool:
-    return value is not _NOT_FOUND
+__all__ = ["Expressions"]
 
 
 class Expressions:
@@ -81,9 +50,7 @@ class Expressions:
         """The value of an expression; its errors carry its place."""
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise TileSyntaxError(
-                f"the kernel language has no {type(node).__name__} expression", span=self.state.source.span(node)
-            )
+            raise TileSyntaxError(f"the kernel language has no {keyword(node)}", span=self.state.source.span(node))
         with self.state.reading(node):
             return handler(self, node)
 
@@ -98,15 +65,18 @@ class Expressions:
 
     # -- kinds of expression
     def constant(self, node: ast.Constant) -> Any:
+        """A literal of Python."""
         return node.value
 
     def name(self, node: ast.Name) -> Any:
+        """What a name means; TileSyntaxError if nothing."""
         value = self.names.get(node.id)
         if not found(value):
             raise TileSyntaxError(f"name '{node.id}' isn't defined", help=did_you_mean(node.id, self.names.all()))
         return self.state.read(value) if isinstance(value, Variable) else value
 
     def sequence(self, node: ast.Tuple | ast.List) -> Any:
+        """A tuple or a list, stars spread out."""
         values: list[Any] = []
         for each in node.elts:
             if isinstance(each, ast.Starred):
@@ -116,14 +86,17 @@ class Expressions:
         return tuple(values) if isinstance(node, ast.Tuple) else values
 
     def dictionary(self, node: ast.Dict) -> Any:
+        """A dictionary that is known while the kernel is read."""
         keys = [self.evaluate(key) if key is not None else None for key in node.keys]
         return dict(zip(keys, map(self.evaluate, node.values), strict=True))
 
     def slice(self, node: ast.Slice) -> slice:
+        """`start:stop:step`, each part a number or a device value."""
         parts = [None if part is None else self.evaluate(part) for part in (node.lower, node.upper, node.step)]
         return slice(*parts)
 
     def attribute(self, node: ast.Attribute) -> Any:
+        """`owner.name`: of a buffer, of a device value, or of a Python object."""
         owner = self.evaluate(node.value)
         if isinstance(owner, Buffer):
             return subscripts.attribute(self.state, owner, node.attr)
@@ -137,25 +110,37 @@ class Expressions:
             raise TileSyntaxError(f"{shown} has no '{node.attr}'", help=did_you_mean(node.attr, public)) from error
 
     def subscript(self, node: ast.Subscript) -> Any:
+        """`owner[index]`: a region of a buffer, or an item of a Python object."""
         owner, index = self.evaluate(node.value), self.evaluate(node.slice)
         if isinstance(owner, (Buffer, Region)):
             return subscripts.region(self.state, owner, index)
+        if isinstance(owner, Chunks):
+            return subscripts.chunks(self.state, owner, index)
+        if on_device(index):
+            raise InvalidTileProgram(
+                f"{ast.unparse(node.value)} is Python's: its index must be known while the kernel is read",
+                help="put the values into a buffer, or choose by T.if_then_else",
+            )
         return self.python(lambda: owner[index])
 
     def binary(self, node: ast.BinOp) -> Any:
+        """Arithmetic: Python's on what is known, an op of IR where a side is a device value."""
         lhs, rhs = self.evaluate(node.left), self.evaluate(node.right)
         name = BINARY.get(type(node.op))
-        if name is not None and _is_number(lhs) and _is_number(rhs):
+        if name is not None and numbers.is_number(lhs) and numbers.is_number(rhs):
             return self.state.scalars.binary(name, self.number(lhs), self.number(rhs))
         function = PYTHON_BINARY.get(type(node.op))
-        if function is None or _on_device(lhs) or _on_device(rhs):
-            raise InvalidTileProgram("this operator has no meaning for these values")
+        if function is None or on_device(lhs) or on_device(rhs):
+            is_tile = isinstance(lhs, (Buffer, Region)) or isinstance(rhs, (Buffer, Region))
+            help = "primitives compute on tiles: Tx.warp.add(dst, a, b)" if is_tile else None
+            raise InvalidTileProgram("this operator has no meaning for these values", help=help)
         return self.python(lambda: function(lhs, rhs))
 
     def unary(self, node: ast.UnaryOp) -> Any:
+        """`-x`, `+x`, `~x` or `not x`."""
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
-            if not _is_number(value):
+            if not numbers.is_number(value):
                 return not value
             operand = self.number(value)
             return (not operand) if not isinstance(operand, Scalar) else self._not(operand)
@@ -168,6 +153,7 @@ class Expressions:
         return self.state.scalars.invert(self.state.scalars.condition(operand))
 
     def compare(self, node: ast.Compare) -> Any:
+        """A comparison, also a chain of them."""
         left = self.evaluate(node.left)
         result: Any = True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -178,14 +164,30 @@ class Expressions:
 
     def _compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         name = COMPARE.get(type(op))
-        if name is not None and _is_number(left) and _is_number(right):
+        if name is not None and numbers.is_number(left) and numbers.is_number(right):
             return self.state.scalars.binary(name, self.number(left), self.number(right))
-        if _on_device(left) or _on_device(right):
+        if on_device(left) or on_device(right):
             if isinstance(op, (ast.Is, ast.IsNot)):
                 return (left is right) is isinstance(op, ast.Is)
+            listed = items(right)
+            if (
+                isinstance(op, (ast.In, ast.NotIn))
+                and listed is not None
+                and all(map(numbers.is_number, (left, *listed)))
+            ):
+                return self._is_among(left, listed, isinstance(op, ast.In))
             raise InvalidTileProgram("these can't be compared")
         function = PYTHON_COMPARE[type(op)]
         return self.python(lambda: function(left, right))
+
+    def _is_among(self, value: Any, listed: Sequence[Any], expected: bool) -> Operand:
+        """`value in (a, b)`, or `not in`."""
+        binary, operand = self.state.scalars.binary, self.number(value)
+        result: Operand = not expected
+        for each in listed:
+            compared = binary("eq" if expected else "ne", operand, self.number(each))
+            result = binary("or" if expected else "and", result, compared)
+        return result
 
     def _both(self, left: Any, right: Any) -> Any:
         if not isinstance(left, Scalar):
@@ -195,6 +197,7 @@ class Expressions:
         return self.state.scalars.binary("and", left, right)
 
     def boolean(self, node: ast.BoolOp) -> Any:
+        """`and` and `or`; device values are all evaluated, as neither has effects."""
         is_and = isinstance(node.op, ast.And)
         result = self.evaluate(node.values[0])
         for each in node.values[1:]:
@@ -214,8 +217,19 @@ class Expressions:
         operand = self.operand(node)
         return self.state.scalars.condition(operand) if isinstance(operand, Scalar) else bool(operand)
 
+    def condition(self, node: ast.expr) -> Any:
+        """What a branch asks: a scalar, or what Python knows.  InvalidTileProgram for a buffer."""
+        test = self.evaluate(node)
+        if isinstance(test, Buffer):
+            with self.state.reading(node):
+                raise InvalidTileProgram(
+                    f"the buffer '{test.value.name}' where a condition is needed", help="compare one of its elements"
+                )
+        return test
+
     def conditional(self, node: ast.IfExp) -> Any:
-        test = self.evaluate(node.test)
+        """`a if test else b`; by a device value it's a choice between both."""
+        test = self.condition(node.test)
         if not isinstance(test, (Scalar, Region)):
             return self.evaluate(node.body if test else node.orelse)
         condition = self.state.scalars.condition(self.number(test))
@@ -238,9 +252,12 @@ class Expressions:
                     state.b.insert(op)
             return self._selected(condition, values, is_condition)
         scalars = state.scalars
-        with state.inside(Block()):  # only the types matter here
+        tried = Block()
+        with state.inside(tried):  # only the type matters here
             probe = scalars.select(condition, *values)
             assert isinstance(probe, Scalar)
+        for made in reversed(list(tried)):
+            made.drop_references()
         type = probe.type
         op = scf.if_(state.b, condition.value, [type.ir])
         for region, block, value in zip(op.regions, blocks, values, strict=True):
@@ -263,15 +280,17 @@ class Expressions:
         return scalars.select(condition, yes, no)
 
     def joined(self, node: ast.JoinedStr) -> str:
+        """An f-string of what is known while the kernel is read."""
         parts: list[str] = []
         for each in node.values:
             value = self.evaluate(each.value if isinstance(each, ast.FormattedValue) else each)
-            if _on_device(value):
+            if on_device(value):
                 raise InvalidTileProgram("a device value has no text")
             parts.append(str(value))
         return "".join(parts)
 
     def call(self, node: ast.Call) -> Any:
+        """A call: of the language, of a macro, or of a Python function on what is known."""
         function = self.evaluate(node.func)
         arguments: list[Any] = []
         for each in node.args:
@@ -285,7 +304,7 @@ class Expressions:
             keywords.update(value if each.arg is None else {each.arg: value})
         if isinstance(function, Inline):
             return self.inline(function, arguments, keywords)
-        device = [v for v in (*arguments, *keywords.values()) if _on_device(v)]
+        device = [v for v in (*arguments, *keywords.values()) if on_device(v)]
         own = _BUILTINS.get(function) if (device and isinstance(function, type(len))) or function is range else None
         if own is not None:
             return own(self, *arguments, **keywords)
@@ -293,8 +312,17 @@ class Expressions:
             raise TileSyntaxError(
                 f"{ast.unparse(node.func)} is a Python function: it runs while the kernel is read, and can't take "
                 "device values",
-                help="make it a macro with @T.inline",
+                help=INSTEAD.get(function, "make it a macro with @T.inline"),
             )
+        if function in PAIRING:
+            if any(isinstance(each, Loop) for each in arguments):
+                raise TileSyntaxError(
+                    f"{ast.unparse(node.func)} of a loop that the kernel makes",
+                    help="loop over range, and count by its name",
+                )
+            return self.python(lambda: list(function(*arguments, **keywords)))
+        if device or _takes_device_values(function):
+            check_arguments(ast.unparse(node.func), function, arguments, keywords)
         return self.python(lambda: function(*arguments, **keywords))
 
     def python(self, function: Callable[[], Any]) -> Any:
@@ -307,22 +335,11 @@ class Expressions:
             raise TileSyntaxError(f"{type(error).__name__}: {error}") from error
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, Region):
-        return not any(value.kept)
-    return isinstance(value, (Scalar, bool, int, float)) or (hasattr(value, "item") and getattr(value, "ndim", 1) == 0)
-
-
-def _on_device(value: Any) -> bool:
-    parts = items(value)
-    if parts is not None:
-        return any(_on_device(each) for each in parts)
-    return isinstance(value, (Scalar, Variable, Buffer, Region))
-
-
 def _takes_device_values(function: object) -> bool:
-    """Whether a callable is the kernel language's."""
-    return str(getattr(function, "__module__", "")).startswith("warpsmith.tile")
+    """Whether a callable is the kernel language's, or only arranges what it is given."""
+    return any(function is each for each in PAIRING) or str(getattr(function, "__module__", "")).startswith(
+        "warpsmith.tile"
+    )
 
 
 def _fold(name: str) -> Callable[..., Any]:

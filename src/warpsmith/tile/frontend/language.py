@@ -12,11 +12,11 @@ from typing import Any
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError
 from warpsmith.tile import dtypes as dt
 from warpsmith.tile import layout as layouts
-from warpsmith.tile.frontend import cuda_functions, loops, numbers, views
+from warpsmith.tile.frontend import cuda_functions, loops, numbers, ptx_functions, views
 from warpsmith.tile.frontend import scopes as scope_ids
 from warpsmith.tile.frontend.annotations import Buffer, Constexpr, DTypeName, Handle, Let
 from warpsmith.tile.frontend.state import current
-from warpsmith.tile.frontend.subscripts import shape_of
+from warpsmith.tile.frontend.subscripts import shape_values
 from warpsmith.tile.frontend.values import Buffer as BufferValue
 from warpsmith.tile.frontend.values import Inline, Parameter, Scalar
 from warpsmith.tile.program import jit, prim_func
@@ -84,7 +84,11 @@ __all__ = [
     "meta_var",
     "min",
     "min_value",
+    "nan",
+    "pow",
     "prim_func",
+    "ptx",
+    "reinterpret",
     "round",
     "rsqrt",
     "serial",
@@ -100,6 +104,8 @@ __all__ = [
     "thread_id",
     "thread_id_in_wg",
     "trunc",
+    "truncdiv",
+    "truncmod",
     "tvm_warp_shuffle",
     "tvm_warp_shuffle_down",
     "tvm_warp_shuffle_up",
@@ -123,7 +129,7 @@ serial, unroll, vectorized, grid, thread_binding = (
     loops.grid,
     loops.thread_binding,
 )
-cuda = cuda_functions.CudaFunctions()
+cuda, ptx = cuda_functions.CudaFunctions(), ptx_functions.PtxFunctions()
 tvm_warp_shuffle = cuda_functions.warp_shuffle
 tvm_warp_shuffle_up = cuda_functions.warp_shuffle_up
 tvm_warp_shuffle_down = cuda_functions.warp_shuffle_down
@@ -284,6 +290,7 @@ max, min, floordiv, floormod = (
     _operator("floordiv", "floordiv"),
     _operator("mod", "floormod"),
 )
+pow, truncdiv, truncmod = _operator("pow", "pow"), _operator("truncdiv", "truncdiv"), _operator("truncmod", "truncmod")
 bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right = (
     _operator("and", "bitwise_and"),
     _operator("or", "bitwise_or"),
@@ -315,6 +322,16 @@ def evaluate(value: Any) -> None:
     """An expression as a statement."""
 
 
+def reinterpret(dtype: Any, value: Any) -> Scalar:
+    """The same bits as a scalar of another type that is as wide."""
+    return current("T.reinterpret").scalars.reinterpret(_number(value), views.type_of(dtype))
+
+
+def nan(dtype: Any = "float32") -> Scalar:
+    """Not a number."""
+    return current("T.nan").scalars.constant(float("nan"), views.type_of(dtype))
+
+
 def infinity(dtype: Any = "float32") -> Scalar:
     """Positive infinity."""
     return current("T.infinity").scalars.constant(float("inf"), views.type_of(dtype))
@@ -334,6 +351,6 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
     return views.type_of(dtype).limits
 
 
-def shape(buffer: BufferValue) -> tuple[int, ...]:
-    """The logical shape of a buffer."""
-    return shape_of(buffer)
+def shape(buffer: BufferValue) -> tuple[int | Scalar, ...]:
+    """The logical shape of a buffer, symbolic extents as scalars."""
+    return shape_values(buffer)

@@ -21,7 +21,9 @@ def _loop(kind: str, values: tuple[Bound, ...]) -> Loop:
     start, stop = (0, values[0]) if len(values) == 1 else values[:2]
     step = values[2] if len(values) == 3 else 1
     if not isinstance(step, int) or step < 1:
-        raise TileSyntaxError("the step of a loop is a positive constant")
+        raise TileSyntaxError(
+            "the step of a loop is a positive constant", help="to count down, use n - 1 - i inside range(n)"
+        )
     return Loop(kind, ((start, stop, step),))
 
 

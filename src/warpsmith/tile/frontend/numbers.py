@@ -10,7 +10,7 @@ from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
 from warpsmith.tile.frontend.values import Buffer, Region, Scalar, Variable
 
-__all__ = ["number"]
+__all__ = ["is_number", "number"]
 
 
 def number(state: KernelState, value: Any) -> Operand:
@@ -25,4 +25,11 @@ def number(state: KernelState, value: Any) -> Operand:
         return value.item()
     if isinstance(value, Buffer):
         raise InvalidTileProgram("a buffer where a number is needed", help="Tx.warp.sqrt(dst, src) takes buffers")
-    raise InvalidTileProgram(f"a {type(value).__name__} where a number is needed")
+    raise InvalidTileProgram(f"a number is needed here, not {type(value).__name__}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value can stand where a number is wanted: a scalar, Python's number, one element."""
+    if isinstance(value, Region):
+        return not any(value.kept)
+    return isinstance(value, (Scalar, bool, int, float)) or (hasattr(value, "item") and getattr(value, "ndim", 1) == 0)

@@ -1,12 +1,14 @@
-"""Python's operators: what the kernel language calls each, and what Python itself does with values it knows."""
+"""Python in a kernel: what the kernel language calls each operator, what Python itself does with values it knows, and
+what to write for that which the language lacks."""
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BINARY", "COMPARE", "PYTHON_BINARY", "PYTHON_COMPARE"]
+__all__ = ["BINARY", "COMPARE", "INSTEAD", "PAIRING", "PYTHON_BINARY", "PYTHON_COMPARE", "keyword"]
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -53,3 +55,42 @@ PYTHON_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+
+PAIRING: tuple[type, ...] = (enumerate, zip, reversed)
+"""What goes through Python values in order, whatever they are."""
+INSTEAD: dict[Any, str] = {
+    bool: "T.cast(x, 'bool')",
+    float: "T.cast(x, 'float32')",
+    int: "T.cast(x, 'int32')",
+    math.ceil: "T.ceil(x)",
+    math.exp: "T.exp(x)",
+    math.floor: "T.floor(x)",
+    math.log: "T.log(x)",
+    math.sqrt: "T.sqrt(x)",
+    math.tanh: "T.tanh(x)",
+    pow: "x ** y",
+    round: "T.round(x)",
+    sum: "add the values up in a loop",
+}
+"""What is written in a kernel for some of Python's own functions."""
+_KEYWORDS: dict[type[ast.AST], str] = {
+    ast.AsyncFor: "async for",
+    ast.AsyncFunctionDef: "async def",
+    ast.AsyncWith: "async with",
+    ast.ClassDef: "class",
+    ast.Delete: "del",
+    ast.DictComp: "comprehension",
+    ast.GeneratorExp: "generator expression",
+    ast.ImportFrom: "import",
+    ast.ListComp: "comprehension",
+    ast.NamedExpr: "assignment inside an expression (:=)",
+    ast.Set: "set",
+    ast.SetComp: "comprehension",
+    ast.Starred: "* here",
+    ast.TryStar: "try",
+}
+
+
+def keyword(node: ast.AST) -> str:
+    """What a kind of statement or expression is called."""
+    return _KEYWORDS.get(type(node), type(node).__name__.lower())

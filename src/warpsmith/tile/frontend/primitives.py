@@ -59,7 +59,10 @@ class PrimitiveCall:
         if workspace:
             raise InvalidTileProgram(f"Tx.{row.name} takes no workspace: it needs none")
         given, config = _bound(row, arguments, keywords)
-        operands = {name: _operand(state, value) for name, value in given.items() if name not in _values(row)}
+        checks.check_options(row, config)
+        operands = {
+            name: _operand(state, row, name, value) for name, value in given.items() if name not in _values(row)
+        }
         values = {name: value for name, value in given.items() if name in _values(row)}
         config |= checks.check(row, operands, values)
         roles = [name for name in _roles(row) if name in operands]
@@ -119,7 +122,12 @@ def _bound(
     return given, config
 
 
-def _operand(state: KernelState, value: Any) -> Region | Scalar | int | float:
+def _operand(state: KernelState, row: ops.Primitive, name: str, value: Any) -> Region | Scalar | int | float:
+    """What a parameter was given; what a tile is filled with is a number."""
+    if row.kind == "fill" and name == "value" and isinstance(value, (Buffer, Region)):
+        if isinstance(value, Region) and not any(value.kept):
+            return subscripts.load(state, value)
+        raise InvalidTileProgram(f"Tx.{row.name} takes a number, not a tile", help="Tx.copy(dst, src)")
     if isinstance(value, Buffer):
         return subscripts.full(value)
     if isinstance(value, Variable):
@@ -167,9 +175,12 @@ class _AtScope:
     def __getattr__(self, name: str) -> PrimitiveCall:
         row = ops.TABLE.get(name)
         if row is None:
-            help = did_you_mean(name, ops.TABLE) or f"it has {', '.join(ops.TABLE)}"
-            raise TileSyntaxError(f"no tile primitive is called '{name}'", help=help)
+            raise TileSyntaxError(f"no tile primitive is called '{name}'", help=self._similar(name))
         return PrimitiveCall(row, self._scope)
+
+    def _similar(self, name: str) -> str:
+        """What may have been meant."""
+        return did_you_mean(name, ops.TABLE) or f"they are {', '.join(ops.TABLE)}"
 
     def __dir__(self) -> list[str]:
         return list(ops.TABLE)
@@ -182,6 +193,17 @@ class TilePrimitives(_AtScope):
         super().__init__("thread")
         self.thread, self.warp, self.warpgroup = _AtScope("thread"), _AtScope("warp"), _AtScope("warpgroup")
         self.wg, self.cta, self.cluster = self.warpgroup, _AtScope("cta"), _AtScope("cluster")
+
+    def __getattr__(self, name: str) -> PrimitiveCall:
+        if name not in ops.TABLE:
+            raise TileSyntaxError(f"Tx has no '{name}'", help=self._similar(name))
+        return super().__getattr__(name)
+
+    def _similar(self, name: str) -> str:
+        scopes = (*ops.SCOPES, "wg")
+        return did_you_mean(name, (*scopes, *ops.TABLE)) or (
+            f"its scopes are {', '.join(scopes)}, its primitives {', '.join(ops.TABLE)}"
+        )
 
 
 Tx = TilePrimitives()

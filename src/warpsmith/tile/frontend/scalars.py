@@ -33,6 +33,8 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "div": lambda a, b: a / b,
     "floordiv": lambda a, b: a // b,
     "mod": operator.mod,
+    "truncdiv": lambda a, b: a // b if (a < 0) == (b < 0) else -(-a // b),
+    "truncmod": lambda a, b: a - b * (a // b if (a < 0) == (b < 0) else -(-a // b)),
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
@@ -157,7 +159,7 @@ class Scalars:
             try:
                 return _PYTHON[name](lhs, rhs)
             except (ZeroDivisionError, TypeError, ValueError) as error:
-                raise InvalidTileProgram(f"{lhs} {name} {rhs}: {error}") from error
+                raise InvalidTileProgram(str(error)) from error
         if name in _COMPARE:
             return self.compare(name, lhs, rhs)
         x, y = self._meet(lhs, rhs)
@@ -196,28 +198,45 @@ class Scalars:
             op = f"{name}{'si' if type.is_signed else 'ui'}"
         elif name in ("floordiv", "mod"):
             return self._divide(name, x, y)
+        elif name in ("truncdiv", "truncmod"):
+            if arith.constant_int(y.value) == 0:
+                raise InvalidTileProgram("integer division by zero")
+            op = f"{'div' if name == 'truncdiv' else 'rem'}{'si' if type.is_signed else 'ui'}"
         else:
             raise InvalidTileProgram(f"operator '{name}' has no meaning for {type}")
         return Scalar(arith.binary(self.b, op, x.value, y.value), type)
 
     def _divide(self, name: str, x: Scalar, y: Scalar) -> Scalar:
         """Division that rounds down, and its remainder."""
-        if not x.type.is_signed or (_is_natural(x.value) and _is_natural(y.value)):
-            op = "divui" if name == "floordiv" else "remui"
-            return Scalar(arith.binary(self.b, op, x.value, y.value), x.type)
+        is_quotient = name == "floordiv"
         divisor = arith.constant_int(y.value)
+        if divisor == 0:
+            raise InvalidTileProgram("integer division by zero")
+        if not x.type.is_signed or (_is_natural(x.value) and _is_natural(y.value)):
+            op = "divui" if is_quotient else "remui"
+            return Scalar(arith.binary(self.b, op, x.value, y.value), x.type)
         if x.type is INDEX_TYPE and divisor is not None and divisor > 0:
-            expr = floordiv(dim(0), divisor) if name == "floordiv" else mod(dim(0), divisor)
+            expr = floordiv(dim(0), divisor) if is_quotient else mod(dim(0), divisor)
             map = IndexingMap.make([Variable("x", range_of(x.value) or Interval.full())], [expr])
             return Scalar(gpu.apply_indexing(self.b, map, (x.value,))[0], x.type)
-        quotient = arith.binary(self.b, "divsi", x.value, y.value)
+        if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:  # shifts and masks round down
+            op, amount = ("shrsi", divisor.bit_length() - 1) if is_quotient else ("andi", divisor - 1)
+            return Scalar(arith.binary(self.b, op, x.value, self.constant(amount, x.type).value), x.type)
+        return self._divide_by_any(is_quotient, x, y)
+
+    def _divide_by_any(self, is_quotient: bool, x: Scalar, y: Scalar) -> Scalar:
+        """What rounds towards zero, mended where signs differ."""
         rest = arith.binary(self.b, "remsi", x.value, y.value)
         zero = self.constant(0, x.type).value
-        signs_differ = arith.cmpi(self.b, "slt", arith.binary(self.b, "xori", rest, y.value), zero)
-        adjust = arith.binary(self.b, "andi", signs_differ, arith.cmpi(self.b, "ne", rest, zero))
-        if name == "mod":
+        if _is_natural(y.value):
+            adjust = arith.cmpi(self.b, "slt", rest, zero)
+        else:
+            signs_differ = arith.cmpi(self.b, "slt", arith.binary(self.b, "xori", rest, y.value), zero)
+            adjust = arith.binary(self.b, "andi", signs_differ, arith.cmpi(self.b, "ne", rest, zero))
+        if not is_quotient:
             moved = arith.binary(self.b, "addi", rest, y.value)
             return Scalar(arith.select(self.b, adjust, moved, rest), x.type)
+        quotient = arith.binary(self.b, "divsi", x.value, y.value)
         less = arith.binary(self.b, "subi", quotient, self.constant(1, x.type).value)
         return Scalar(arith.select(self.b, adjust, less, quotient), x.type)
 
@@ -231,6 +250,7 @@ class Scalars:
         return Scalar(arith.cmpi(self.b, name, x.value, y.value), BOOL)
 
     def negate(self, operand: Operand) -> Operand:
+        """The negated number."""
         if not isinstance(operand, Scalar):
             return -operand
         if operand.type.is_float:
@@ -253,8 +273,20 @@ class Scalars:
             return self.constant(bool(operand), BOOL)
         return operand if operand.type.kind == "bool" else self.compare("ne", operand, 0)
 
+    def reinterpret(self, operand: Operand, to: TileType) -> Scalar:
+        """The same bits in another type.  InvalidTileProgram where that is wider or narrower, or a condition."""
+        scalar = self.scalar(operand)
+        if scalar.type is INDEX_TYPE:
+            scalar = self.cast(scalar, INT32)
+        if scalar.type.bits != to.bits or "bool" in (scalar.type.kind, to.kind) or to is INDEX_TYPE:
+            raise InvalidTileProgram(f"the bits of {scalar.type} can't be seen as {to}", help="T.cast converts numbers")
+        if scalar.value.type is to.ir:
+            return Scalar(scalar.value, to)
+        return Scalar(arith.cast(self.b, "bitcast", scalar.value, to.ir), to)
+
     # -- functions
     def select(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
+        """One of two numbers, by a condition; both have one type in the end."""
         if not isinstance(condition, Scalar):
             return yes if condition else no
         if not isinstance(yes, Scalar) and not isinstance(no, Scalar):

@@ -17,7 +17,9 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Operation, Value
 from warpsmith.ir.dialects import func
 from warpsmith.ir.types import I8, I32, Type, memref
-from warpsmith.tile.dtypes import BY_NAME, TileType
+from warpsmith.tile.buffers import AnyLayout
+from warpsmith.tile.dtypes import BY_NAME, INDEX, TileType
+from warpsmith.tile.extents import Extent, extent_of
 from warpsmith.tile.frontend.scalars import Scalars
 from warpsmith.tile.frontend.source import Source
 from warpsmith.tile.frontend.values import Parameter, ParameterInfo, Scalar, Variable
@@ -44,11 +46,12 @@ class KernelState:
         self.scalars = Scalars(self.b)
         self.parameters: list[Parameter] = []
         self.in_device = False
+        self.has_dynamic = False  # whether it allocates dynamic shared memory
         self.target = ""
         self.nodes: list[ast.AST] = [source.node]
         self.options: dict[str, int] = {}
         self._variables: list[Operation] = []
-        self._notes: dict[Parameter, tuple[tuple[int | str, ...], TileType, int]] = {}
+        self._notes: dict[Parameter, tuple[tuple[int | str | Extent, ...], TileType, int, AnyLayout | None]] = {}
 
     # -- places
     def at(self, node: ast.AST) -> None:
@@ -93,6 +96,12 @@ class KernelState:
         self.parameters.append(Parameter(name, type.name, value))
         return Scalar(value, type)
 
+    def add_extent(self, name: str, type: TileType) -> Scalar:
+        """A symbolic extent: a parameter that is no negative number, as a coordinate."""
+        given = self.add_scalar_parameter(name, type)
+        limits = at.array(at.integer_attr(int(limit), INDEX.ir) for limit in (0, type.limits[1]))
+        return Scalar(self.b.op1("arith.index_cast", (given.value,), INDEX.ir, {"xla.range": limits}, name), INDEX)
+
     def bind_parameter(self, parameter: Parameter, elements: int, type: TileType) -> Value:
         """Give a handle its memory."""
         value = parameter.value
@@ -103,10 +112,12 @@ class KernelState:
         value.type = memref((elements,), type.ir)
         return value
 
-    def note_parameter(self, parameter: Parameter, shape: Sequence[Any], type: TileType, alignment: int) -> None:
+    def note_parameter(
+        self, parameter: Parameter, shape: Sequence[Any], type: TileType, alignment: int, layout: AnyLayout | None
+    ) -> None:
         """Remember what a handle was bound to: symbolic extents by their names."""
-        named = tuple(part if isinstance(part, int) else part.value.name for part in shape)
-        self._notes[parameter] = (named, type, alignment)
+        named = tuple(part if isinstance(part, int) else extent_of(part.value) for part in shape)
+        self._notes[parameter] = (named, type, alignment, layout)
 
     def infos(self) -> Iterator[ParameterInfo]:
         """The parameters, in the order of the kernel's arguments."""
@@ -114,8 +125,8 @@ class KernelState:
             if parameter.kind in BY_NAME:
                 yield ParameterInfo(parameter.name, BY_NAME[parameter.kind], None)
             else:
-                shape, type, alignment = self._notes[parameter]
-                yield ParameterInfo(parameter.name, type, shape, alignment)
+                shape, type, alignment, layout = self._notes[parameter]
+                yield ParameterInfo(parameter.name, type, shape, alignment, layout)
 
     def rename(self, name: str) -> None:
         """Call the kernel otherwise."""

@@ -8,7 +8,7 @@ the others become scf ops.  A name that is assigned once is an SSA value; anothe
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError
@@ -17,9 +17,12 @@ from warpsmith.ir.core import Block
 from warpsmith.ir.core import Region as IrRegion
 from warpsmith.ir.dialects import scf
 from warpsmith.tile.dtypes import INDEX, INT32, TileType
-from warpsmith.tile.frontend import subscripts
-from warpsmith.tile.frontend.assignments import variables_of
-from warpsmith.tile.frontend.expressions import Expressions, Names
+from warpsmith.tile.frontend import loops, subscripts
+from warpsmith.tile.frontend.arguments import bind_arguments
+from warpsmith.tile.frontend.assignments import stored_in, variables_of
+from warpsmith.tile.frontend.expressions import Expressions
+from warpsmith.tile.frontend.names import Names
+from warpsmith.tile.frontend.operators import BINARY, keyword
 from warpsmith.tile.frontend.source import Source
 from warpsmith.tile.frontend.state import KernelState
 from warpsmith.tile.frontend.values import Buffer, Inline, Loop, Region, Scalar, Variable, items
@@ -28,80 +31,121 @@ __all__ = ["Statements"]
 
 _MOST_MACROS = 64  # how deep macros may call each other
 
-_AUGMENTED: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-    ast.LShift: "shl",
-    ast.RShift: "shr",
-}
-
 
 class Statements(Expressions):
-    """Walks one function's statements.  `loops` counts the loops around, for break and continue."""
+    """Walks one function's statements.  `loops` counts the loops around, for break and continue; `blocks` all
+    blocks around, `inside` those that more of the function follows, for return."""
 
     def __init__(self, state: KernelState, names: Names, variables: frozenset[str], depth: int = 0) -> None:
         super().__init__(state, names)
         self.variables = variables
         self.depth = depth
         self.loops = 0
+        self.blocks = 0
+        self.inside = 0
         self.result: Any = None
         self.ended = False
 
     # -- blocks
     def body(self, statements: Sequence[ast.stmt]) -> None:
-        for statement in statements:
+        """Statements in order; none after one that returns."""
+        for number, statement in enumerate(statements):
+            if self.ended:
+                return  # what stands after a return
+            if isinstance(statement, ast.If) and _returns(statement):
+                with self.state.reading(statement):
+                    self._leave_function(statement, statements[number + 1 :])
+                return
             self.statement(statement)
 
-    def block(self, block: Block, statements: Sequence[ast.stmt], names: Names | None = None) -> None:
-        """Statements into a block of their own, which ends in scf.yield."""
+    def _leave_function(self, node: ast.If, rest: Sequence[ast.stmt]) -> None:
+        """An `if` one of whose sides ends in return: the rest is the other side's."""
+        sides = [[*side] if _ends(side) else [*side, *rest] for side in (node.body, node.orelse)]
+        test = self.condition(node.test)
+        if not isinstance(test, (Scalar, Region)):
+            self.body(sides[0] if test else sides[1])
+            return
+        self.state.need_device("a branch")
+        condition = self.state.scalars.condition(self.number(test))
+        op = scf.if_(self.state.b, condition.value, with_else=True)
+        for region, side in zip(op.regions, sides, strict=True):
+            self.block(region.blocks[0], side, is_last=True)
+            self.ended = False
+        self.ended = True
+
+    def block(
+        self, block: Block, statements: Sequence[ast.stmt], names: Names | None = None, *, is_last: bool = False
+    ) -> None:
+        """Statements into a block of their own, which ends in scf.yield; `is_last` when nothing of the function
+        follows it."""
         outer = self.names
         self.names = names if names is not None else Names(outer)
+        self.blocks += 1
+        self.inside += not is_last
         with self.state.inside(block):
+            if self.names.own:  # a loop's variables
+                self.settle(self.names, stored_in(statements))
             self.body(statements)
             scf.yield_(self.state.b)
         self.names = outer
+        self.blocks -= 1
+        self.inside -= not is_last
 
     def statement(self, node: ast.stmt) -> None:
-        if self.ended:
-            raise TileSyntaxError("a statement after return", span=self.state.source.span(node))
+        """One statement; TileSyntaxError, at its place, for one that the language lacks."""
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise TileSyntaxError(
-                f"the kernel language has no {type(node).__name__} statement", span=self.state.source.span(node)
+                f"the kernel language has no '{keyword(node)}' statement", span=self.state.source.span(node)
             )
         with self.state.reading(node):
             handler(self, node)
 
     # -- assignments
     def expression(self, node: ast.Expr) -> None:
+        """A call for its effect."""
+        was_in_device = self.state.in_device
         self.evaluate(node.value)
+        if self.state.in_device and not was_in_device:
+            self.settle(self.names, self.variables)
+
+    def settle(self, names: Names, assigned: Iterable[str]) -> None:
+        """Scalars that have a value already and are assigned again become variables, which begin with that value."""
+        for name in sorted(assigned):
+            value = names.own.get(name)
+            if isinstance(value, Scalar) and name in self.variables:
+                variable = self.state.new_variable(name, INT32 if value.type is INDEX else value.type)
+                self.state.write(variable, value)
+                names.own[name] = variable
 
     def assign(self, node: ast.Assign) -> None:
+        """`name = value` or `buffer[index] = value`; several targets take it from left to right."""
         first = node.targets[0]
-        self.state.target = first.id if isinstance(first, ast.Name) else ""
+        makes = isinstance(first, ast.Name) and isinstance(node.value, ast.Call)
+        self.state.target = first.id if makes and isinstance(first, ast.Name) else ""
         value = self.evaluate(node.value)
         self.state.target = ""
         for target in node.targets:
             self.bind(target, value)
 
     def annotated(self, node: ast.AnnAssign) -> None:
+        """`name: type = value`: a variable of a device type."""
         if node.value is None or not isinstance(node.target, ast.Name):
             raise TileSyntaxError("a declaration gives its name a value", help="x: T.int32 = 0")
         kind = self.evaluate(node.annotation)
+        is_let = getattr(kind, "is_let", False)
+        if is_let and node.target.id in self.variables:
+            raise TileSyntaxError(
+                f"T.let binds '{node.target.id}' once, for the block it stands in",
+                help="x: T.float32 = ... is a variable",
+            )
         self.state.target = node.target.id
         value = self.evaluate(node.value)
         self.state.target = ""
         type = getattr(kind, "type", None)
         if isinstance(type, TileType):
             value = self.state.scalars.cast(self.number(value), type)
-        self.bind(node.target, value, always_value=getattr(kind, "is_let", False))
+        self.bind(node.target, value, always_value=is_let)
 
     def bind(self, target: ast.expr, value: Any, *, always_value: bool = False) -> None:
         """Give a target its value."""
@@ -126,8 +170,20 @@ class Statements(Expressions):
         if isinstance(value, Region) and not any(value.kept):
             value = subscripts.load(self.state, value)
         existing = self.names.get(name)
+        if isinstance(existing, (Buffer, Region)) and self._is_of_outer_block(name):
+            raise TileSyntaxError(
+                f"'{name}' is a buffer of the block around: which memory a name stands for can't depend on what "
+                "happens when the kernel runs",
+                help="give this one a name of its own",
+            )
         if isinstance(existing, Variable) and not always_value:
-            self.state.write(existing, self.state.scalars.scalar(self.number(value), existing.type))
+            scalar = self.state.scalars.scalar(self.number(value), existing.type)
+            if scalar.type.is_float and not existing.type.is_float:
+                raise InvalidTileProgram(
+                    f"'{name}' is {existing.type}, by its first value, and this is {scalar.type}",
+                    help=f"begin with a float, or convert: T.cast(x, '{existing.type}')",
+                )
+            self.state.write(existing, scalar)
             return
         is_number = isinstance(value, (Scalar, int, float)) and not always_value
         if is_number and name in self.variables and self.state.in_device:
@@ -140,14 +196,21 @@ class Statements(Expressions):
             value.value.name = name
         self.names.own[name] = value
 
+    def _is_of_outer_block(self, name: str) -> bool:
+        """Whether a name belongs to a block of this function around the present one."""
+        at = self.names
+        while name not in at.own and at.captured is None and at.parent is not None:
+            at = at.parent
+        return at is not self.names and name in at.own
+
     def augmented(self, node: ast.AugAssign) -> None:
-        name = _AUGMENTED.get(type(node.op))
+        """`target += value` and the like."""
+        name = BINARY.get(type(node.op))
         if name is None:
             raise TileSyntaxError("the kernel language has no such assignment")
         right = self.operand(node.value)
         if isinstance(node.target, ast.Name):
-            existing = self.names.get(node.target.id)
-            current = self.number(self.state.read(existing) if isinstance(existing, Variable) else existing)
+            current = self.number(self.name(node.target))
             self._bind_name(node.target.id, self.state.scalars.binary(name, current, right), False)
             return
         if not isinstance(node.target, ast.Subscript):
@@ -161,20 +224,20 @@ class Statements(Expressions):
 
     # -- loops
     def for_(self, node: ast.For) -> None:
+        """A loop: over a Python range or sequence it's repeated here, over one of the language it's a loop of IR."""
         if node.orelse:
             raise TileSyntaxError("a loop has no else here")
         over = self.evaluate(node.iter)
         if isinstance(over, range):
-            over = Loop("serial", ((over.start, over.stop, over.step),))
+            over = loops.serial(over.start, over.stop, over.step)
         listed = items(over)
         if listed is not None:
-            for item in listed:
-                self.bind(node.target, item)
-                self.body(node.body)
+            self._written_out(node, listed)
             return
         if not isinstance(over, Loop):
             raise TileSyntaxError(
-                f"a loop can't run over {type(over).__name__}", help="range, T.serial, T.unroll, T.vectorized, T.grid"
+                f"a loop can't run over {type(over).__name__}",
+                help="range, T.serial, T.unroll, T.vectorized, T.grid; a tuple or a list, also in enumerate or zip",
             )
         self.state.need_device("a loop")
         targets = list(node.target.elts) if isinstance(node.target, ast.Tuple) else [node.target]
@@ -182,6 +245,14 @@ class Statements(Expressions):
         if len(names) != len(over.bounds) or len(names) != len(targets):
             raise TileSyntaxError(f"{len(targets)} loop variables for {len(over.bounds)} bounds")
         self._nest(over, names, node.body, Names(self.names))
+
+    def _written_out(self, node: ast.For, over: Sequence[Any]) -> None:
+        """The body once for each of some Python values."""
+        around, self.loops = self.loops, 0  # break and continue here don't mean the loop around
+        for item in over:
+            self.bind(node.target, item)
+            self.body(node.body)
+        self.loops = around
 
     def _nest(self, over: Loop, names: Sequence[str], body: Sequence[ast.stmt], inner: Names) -> None:
         """A loop for the first bound, the rest inside it."""
@@ -204,6 +275,7 @@ class Statements(Expressions):
         self.loops -= 1
 
     def while_(self, node: ast.While) -> None:
+        """A loop with a condition on device values."""
         if node.orelse:
             raise TileSyntaxError("a loop has no else here")
         self.state.need_device("a loop")
@@ -217,9 +289,11 @@ class Statements(Expressions):
         self.state.b.create("scf.while", (), (), None, (IrRegion((before,)), IrRegion((after,))))
 
     def break_(self, node: ast.Break) -> None:
+        """`break`, out of the loop of IR around it."""
         self._leave("break")
 
     def continue_(self, node: ast.Continue) -> None:
+        """`continue`, with the loop of IR around it."""
         self._leave("continue")
 
     def _leave(self, name: str) -> None:
@@ -232,7 +306,8 @@ class Statements(Expressions):
 
     # -- branches
     def if_(self, node: ast.If) -> None:
-        test = self.evaluate(node.test)
+        """A branch: on what is known one side is read, on device values it's a branch of IR."""
+        test = self.condition(node.test)
         if not isinstance(test, (Scalar, Region)):
             self.body(node.body if test else node.orelse)
             return
@@ -244,6 +319,7 @@ class Statements(Expressions):
             self.block(op.regions[1].blocks[0], node.orelse)
 
     def assert_(self, node: ast.Assert) -> None:
+        """An assertion about what is known while the kernel is read."""
         test = self.evaluate(node.test)
         if isinstance(test, Scalar):
             raise TileSyntaxError(
@@ -259,16 +335,27 @@ class Statements(Expressions):
 
     # -- macros
     def define(self, node: ast.FunctionDef) -> None:
+        """A macro inside a kernel, `@T.inline`."""
         decorators = [self.evaluate(each) for each in node.decorator_list]
         if not any(getattr(each, "is_inline_decorator", False) for each in decorators):
             raise TileSyntaxError("a function in a kernel is a macro", help="put @T.inline above it")
         self.names.own[node.name] = Inline(node, self.names, self.state.source.file)
 
     def return_(self, node: ast.Return) -> None:
+        """The end of a macro, with its value, or of a kernel, without one."""
         if node.value is not None:
             if self.depth == 0:
                 raise TileSyntaxError("a kernel returns nothing", help="write into a buffer")
+            if self.blocks:
+                raise TileSyntaxError(
+                    "a macro returns a value at its end, not under a condition that is known when the kernel runs",
+                    help="T.if_then_else(condition, a, b)",
+                )
             self.result = self.evaluate(node.value)
+        if self.inside:
+            raise TileSyntaxError(
+                "return in a loop, or in a branch that more of a block follows", help="put what follows under else"
+            )
         self.ended = True
 
     def inline(self, macro: Inline, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -277,33 +364,23 @@ class Statements(Expressions):
             raise TileSyntaxError(f"macro '{macro.node.name}' calls itself without end")
         names = Names(macro.names if isinstance(macro.names, Names) else Names(None, macro.names))
         names.captured = {}
-        _bind_arguments(self, macro, names, arguments, keywords)
+        bind_arguments(self.evaluate, macro, names, arguments, keywords)
         outer = self.state.source
         self.state.source = Source(macro.file or outer.file, macro.node)
         inner = Statements(self.state, names, variables_of(macro.node), self.depth + 1)
+        inner.settle(names, inner.variables)
         inner.body(macro.node.body)
         self.state.source = outer
         return inner.result
 
 
-def _bind_arguments(
-    at_call: Statements, macro: Inline, names: Names, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> None:
-    parameters = [each.arg for each in macro.node.args.args]
-    if len(arguments) > len(parameters):
-        raise TileSyntaxError(f"macro '{macro.node.name}' takes {len(parameters)} arguments, not {len(arguments)}")
-    names.own.update(zip(parameters, arguments, strict=False))
-    for key, value in keywords.items():
-        if key not in parameters:
-            raise TileSyntaxError(f"macro '{macro.node.name}' has no parameter '{key}'")
-        names.own[key] = value
-    defaults = macro.node.args.defaults
-    for name, node in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
-        if name not in names.own:
-            names.own[name] = at_call.evaluate(node)
-    missing = [name for name in parameters if name not in names.own]
-    if missing:
-        raise TileSyntaxError(f"macro '{macro.node.name}' lacks a value for {', '.join(missing)}")
+def _ends(statements: Sequence[ast.stmt]) -> bool:
+    """Whether a run of statements ends by leaving the function."""
+    return bool(statements) and isinstance(statements[-1], ast.Return)
+
+
+def _returns(node: ast.If) -> bool:
+    return _ends(node.body) or _ends(node.orelse)
 
 
 _HANDLERS: dict[type[ast.stmt], Any] = {

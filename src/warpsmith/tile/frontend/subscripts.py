@@ -13,15 +13,15 @@ from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import tile
 from warpsmith.ir.types import MemRefType
-from warpsmith.tile import affine
-from warpsmith.tile.buffers import buffer_of
-from warpsmith.tile.dtypes import INDEX
+from warpsmith.tile import affine, bounds
+from warpsmith.tile.buffers import buffer_of, extents_of
+from warpsmith.tile.dtypes import BY_NAME, INDEX
 from warpsmith.tile.frontend import views
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Region, Scalar, Variable, items
+from warpsmith.tile.frontend.values import Buffer, Chunks, Region, Scalar, Variable, items
 
-__all__ = ["attribute", "full", "load", "region", "region_value", "shape_of", "store"]
+__all__ = ["attribute", "chunks", "full", "load", "region", "region_value", "shape_of", "shape_values", "store"]
 
 
 def shape_of(buffer: Buffer) -> tuple[int, ...]:
@@ -29,6 +29,17 @@ def shape_of(buffer: Buffer) -> tuple[int, ...]:
     type = buffer.value.type
     assert isinstance(type, MemRefType)
     return type.shape
+
+
+def shape_values(buffer: Buffer) -> tuple[int | Scalar, ...]:
+    """The logical shape, symbolic extents as scalars."""
+    return tuple(
+        each if isinstance(each, int) else Scalar(each, _INTEGERS.get(each.type, INDEX))
+        for each in extents_of(buffer.value)
+    )
+
+
+_INTEGERS = {each.ir: each for each in BY_NAME.values() if each.kind == "int"}
 
 
 def full(buffer: Buffer) -> Region:
@@ -69,10 +80,24 @@ def region(state: KernelState, owner: Buffer | Region, index: Any) -> Region:
     return Region(buffer, tuple(mins), tuple(extents), tuple(kept))
 
 
+def chunks(state: KernelState, owner: Chunks, index: Any) -> Region:
+    """The parts that brackets pick: as if the author had written from where to where."""
+    picks: list[Any] = items(index) or [index]
+    shape = shape_of(owner.buffer)
+    for d, (count, pick) in enumerate(zip(owner.counts, picks, strict=False)):
+        if count is not None:
+            if isinstance(pick, slice) or pick is Ellipsis:
+                raise InvalidTileProgram(f"dim {d} of '{owner.buffer.value.name}' is cut into parts: name one of them")
+            wide = shape[d] // count
+            start = state.scalars.binary("mul", _integer(state, pick), wide)
+            picks[d] = slice(start, state.scalars.binary("add", start, wide))
+    return region(state, owner.buffer, tuple(picks))
+
+
 def _part(state: KernelState, part: Any, size: int, d: int, buffer: Buffer) -> tuple[Scalar | int, int]:
     if not isinstance(part, slice):
         start = _integer(state, part)
-        _check_inside(buffer, d, start, 1, size)
+        _check_inside(buffer, d, start, None, size)
         return start, 1
     low, high, step = _bounds(part)
     if step not in (None, 1):
@@ -118,20 +143,13 @@ def _extent(state: KernelState, start: Scalar | int, stop: Scalar | int) -> int:
     return found
 
 
-def _check_inside(buffer: Buffer, d: int, start: Scalar | int, extent: int, size: int) -> None:
-    """InvalidTileProgram for a region that lies outside for every value that its start can take."""
-    if isinstance(start, int):
-        low = high = start
-    else:
-        known = affine.bounds(start.value)
-        if known is None:
-            return
-        low, high = known.lower, known.upper
-    if high < 0 or (size >= 0 and low + extent > size):
-        reach = f"[{low}, {low + extent})" if low == high else f"at {low} or later, {extent} wide,"
-        raise InvalidTileProgram(
-            f"region {reach} lies outside dim {d} of '{buffer.value.name}', which has {size} elements"
-        )
+def _check_inside(buffer: Buffer, d: int, start: Scalar | int, extent: int | None, size: int) -> None:
+    """InvalidTileProgram for an index or a region that lies outside for every value that its start can take."""
+    name = buffer_of(buffer.value).name
+    cause = bounds.outside(name, d, start if isinstance(start, int) else start.value, extent, size)
+    if cause is not None:
+        is_negative = isinstance(start, int) and start < 0
+        raise InvalidTileProgram(cause, help="indices here don't count from the end" if is_negative else None)
 
 
 def _shown(shape: Sequence[int]) -> str:
@@ -140,7 +158,10 @@ def _shown(shape: Sequence[int]) -> str:
 
 # ------------------------------------------------------------------------------------------------------------ elements
 def _indices(state: KernelState, element: Region) -> list[Value]:
-    if buffer_of(element.buffer.value).is_distributed:
+    info = buffer_of(element.buffer.value)
+    if info.layout is None:
+        raise InvalidTileProgram(f"'{info.name}' has no layout, so that its elements have no addresses")
+    if info.is_distributed:
         raise InvalidTileProgram(
             f"'{element.buffer.value.name}' is spread over threads: its elements can't be named one by one",
             help="take this thread's registers with .local(), or call a tile primitive",
@@ -177,7 +198,7 @@ def region_value(state: KernelState, box: Region) -> Value:
 def attribute(state: KernelState, buffer: Buffer, name: str) -> Any:
     """`A.shape`, `A.view(...)`, ..."""
     simple: dict[str, Callable[[], Any]] = {
-        "shape": lambda: shape_of(buffer),
+        "shape": lambda: shape_values(buffer),
         "dtype": lambda: str(buffer.type),
         "scope": lambda: lambda: buffer_of(buffer.value).scope,
         "layout": lambda: buffer_of(buffer.value).layout,

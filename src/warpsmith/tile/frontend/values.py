@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from warpsmith.ir.core import Value
+from warpsmith.tile.buffers import AnyLayout
 from warpsmith.tile.dtypes import TileType
+from warpsmith.tile.extents import Extent
 
 __all__ = [
     "Buffer",
+    "Chunks",
     "Inline",
     "Loop",
     "Number",
@@ -24,6 +27,7 @@ __all__ = [
     "Scalar",
     "Variable",
     "items",
+    "on_device",
 ]
 
 Number = int | float | bool
@@ -69,6 +73,14 @@ class Region:
 
 
 @dataclass(eq=False, slots=True)
+class Chunks:
+    """A buffer of which some dims are cut into so many equal parts (None: a dim isn't); brackets pick the parts."""
+
+    buffer: Buffer
+    counts: tuple[int | None, ...]
+
+
+@dataclass(eq=False, slots=True)
 class Parameter:
     """A parameter of a kernel: `T.handle` (bound by match_buffer), `T.Buffer(...)`, or a scalar type."""
 
@@ -79,12 +91,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ParameterInfo:
-    """One argument of a kernel: a buffer (its shape has names where it is symbolic), or a scalar (shape None)."""
+    """One argument of a kernel: a buffer (its shape has names and expressions where it is symbolic; without a layout it
+    is row-major), or a scalar (shape None)."""
 
     name: str
     type: TileType
-    shape: tuple[int | str, ...] | None
+    shape: tuple[int | str | Extent, ...] | None
     alignment: int = 0
+    layout: AnyLayout | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -103,3 +117,11 @@ class Inline:
     names: Any = None
     file: str = ""
     defaults: Sequence[Any] = field(default_factory=list[Any])
+
+
+def on_device(value: Any) -> bool:
+    """Whether a value, or what a tuple or list holds, is known only when the kernel runs."""
+    parts = items(value)
+    if parts is not None:
+        return any(on_device(each) for each in parts)
+    return isinstance(value, (Scalar, Variable, Buffer, Region))

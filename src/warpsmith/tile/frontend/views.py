@@ -11,13 +11,14 @@ from typing import Any
 
 from warpsmith.errors import InvalidTileProgram
 from warpsmith.ir import attributes as at
+from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import tile
 from warpsmith.ir.types import memref
-from warpsmith.tile.buffers import AnyLayout, buffer_of, dense_layout, layout_attr, plain
+from warpsmith.tile.buffers import AnyLayout, buffer_of, dense_layout, layout_attr, memory_elements, plain
 from warpsmith.tile.dtypes import TileType, tile_type
 from warpsmith.tile.frontend.rearrange import rearranged
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Parameter, Scalar, items
+from warpsmith.tile.frontend.values import Buffer, Chunks, Parameter, Scalar, items
 from warpsmith.tile.layout import ComposeLayout, S, TileLayout
 
 __all__ = ["METHODS", "allocate", "match", "type_of"]
@@ -39,8 +40,10 @@ def type_of(dtype: Any) -> TileType:
 def _shape(shape: Any) -> tuple[Any, ...]:
     parts = items(shape) or [shape]
     for part in parts:
-        if isinstance(part, Scalar):
+        if isinstance(part, Scalar) and part.type.is_integer:
             continue
+        if isinstance(part, Scalar):
+            raise InvalidTileProgram(f"an extent is an integer, not {part.type}", help="n // 2 is one, n / 2 isn't")
         if isinstance(part, bool) or not hasattr(part, "__index__") or int(part) < 1:
             raise InvalidTileProgram(f"an extent is a positive integer, not {part!r}")
     return tuple(part if isinstance(part, Scalar) else int(part) for part in parts)
@@ -61,14 +64,14 @@ def _layout(shape: tuple[int, ...], layout: Any) -> AnyLayout | None:
     if layout is None:
         return None
     if layout == "default":
-        if any(extent < 0 for extent in shape[1:]):
-            raise InvalidTileProgram(
-                "only the first extent may be symbolic: the others make the strides",
-                help="specialise it with T.constexpr",
-            )
-        return dense_layout(shape)
+        return dense_layout(shape)  # of one with symbolic extents `match` says the strides
     if not isinstance(layout, (TileLayout, ComposeLayout)):
         raise InvalidTileProgram(f"a layout is a TileLayout, not {layout!r}", help="TileLayout(S[(32, 8) : (8, 1)])")
+    if any(extent < 0 for extent in shape):
+        raise InvalidTileProgram(
+            "a layout has known extents, and an extent of this buffer is symbolic",
+            help="specialise it with T.constexpr",
+        )
     if isinstance(layout, ComposeLayout) and layout.tile.size() == 1:
         layout = layout.over(shape)
     size, elements = plain(layout).size(), math.prod(shape)
@@ -77,7 +80,20 @@ def _layout(shape: tuple[int, ...], layout: Any) -> AnyLayout | None:
             f"layout {layout} places {size} elements, but shape {shape} has {elements}",
             help="the extents of a layout multiply to the buffer's",
         )
+    plain(layout).group(shape)  # InvalidLayout: no dim of the shape may cut through a factor
+    first = _first_place(plain(layout))
+    if first < 0:
+        raise InvalidTileProgram(
+            f"layout {layout} places an element at {first}, before its buffer begins", help=f"add an offset: + {-first}"
+        )
     return layout
+
+
+def _first_place(layout: TileLayout) -> int:
+    """The least place in memory that a layout has."""
+    held = layout.storage()
+    found = sum(held.offset.values())
+    return found + sum(min(0, each.stride) * (each.extent - 1) for each in (*held.shard, *held.replica))
 
 
 def _attributes(layout: AnyLayout | None, type: TileType) -> dict[str, at.Attribute]:
@@ -100,19 +116,49 @@ def match(
     if strides is not None:
         if layout != "default":
             raise InvalidTileProgram("strides and a layout say the same thing twice")
+        if -1 in dims or any(isinstance(each, Scalar) for each in strides):
+            raise InvalidTileProgram(
+                "strides and symbolic extents don't go together: such a buffer is row-major",
+                help="specialise it with T.constexpr",
+            )
         layout = TileLayout(S[tuple(max(d, 1) for d in dims) : tuple(strides)])
     found = _layout(dims, layout)
     if elem_offset:
-        found = found.shifted(elem_offset) if isinstance(found, TileLayout) else found
-    elements = -1 if -1 in dims else plain(found).span() if found is not None else math.prod(dims)
+        if not isinstance(found, TileLayout) or -1 in dims:
+            raise InvalidTileProgram("elem_offset is of a buffer with known extents and a plain layout")
+        found = found.shifted(elem_offset)
+    elements = -1 if -1 in dims else memory_elements(found, dims)
     memory = state.bind_parameter(param, elements, type)
-    state.note_parameter(param, parts, type, align)
+    is_dense = -1 in dims or found == dense_layout(dims)
+    state.note_parameter(param, parts, type, align, None if is_dense else found)
     operands = [memory, *(part.value for part in parts if isinstance(part, Scalar))]
     attributes = _attributes(found, type)
+    if -1 in dims[1:]:
+        amounts, by = _row_major_strides(state, parts)
+        places: list[int] = []
+        for value in by:
+            places.append(len(operands) if value is not None else -1)
+            operands += [value] if value is not None else []
+        attributes |= {"strides": at.dense_array(amounts), "by": at.dense_array(places)}
     value = tile.buffer_op(
         state.b, "tile.match_buffer", operands, memref(dims, type.ir), attributes, state.target or param.name
     )
     return Buffer(value, type)
+
+
+def _row_major_strides(state: KernelState, parts: Sequence[Any]) -> tuple[list[int], list[Value | None]]:
+    """Elements to the next index of each dim: a number, times a value where extents behind it are symbolic."""
+    amount, by = 1, None
+    amounts, values = list[int](), list[Value | None]()
+    for part in reversed(parts):
+        amounts.insert(0, amount)
+        values.insert(0, by)
+        if isinstance(part, Scalar):
+            extent = state.scalars.index(part)
+            by = extent if by is None else state.b.op1("arith.muli", (by, extent), extent.type)
+        else:
+            amount *= part
+    return amounts, values
 
 
 def allocate(state: KernelState, shape: Any, dtype: Any, scope: str, layout: Any, align: int) -> Buffer:
@@ -129,6 +175,13 @@ def allocate(state: KernelState, shape: Any, dtype: Any, scope: str, layout: Any
     if any(isinstance(part, Scalar) for part in dims):
         raise InvalidTileProgram("an allocation has known extents", help="specialise them with T.constexpr")
     type = type_of(dtype)
+    if scope == "shared.dyn":
+        if state.has_dynamic:
+            raise InvalidTileProgram(
+                "a second allocation in shared.dyn: a launch gives a block one array",
+                help="allocate all of it at once, and take regions and views of it",
+            )
+        state.has_dynamic = True
     if align < 1 or align & (align - 1):
         raise InvalidTileProgram(f"an alignment is a power of two, not {align}")
     attributes = _attributes(_layout(_static(dims), layout), type)
@@ -143,6 +196,7 @@ def allocate(state: KernelState, shape: Any, dtype: Any, scope: str, layout: Any
 def _view_op(
     state: KernelState, buffer: Buffer, shape: Sequence[int], type: TileType, layout: AnyLayout | None, kind: str
 ) -> Buffer:
+    _check_reach(buffer, shape, type, layout)
     space = buffer_of(buffer.value).value.type
     attributes = _attributes(layout, type) | {"kind": at.string(kind)}
     value = tile.buffer_op(
@@ -156,11 +210,30 @@ def _view_op(
     return Buffer(value, type)
 
 
+def _check_reach(buffer: Buffer, shape: Sequence[int], type: TileType, layout: AnyLayout | None) -> None:
+    """InvalidTileProgram for a view that reaches out of the memory it is of."""
+    root = buffer_of(buffer_of(buffer.value).root)
+    if layout is None or -1 in root.shape:
+        return
+    held = memory_elements(root.layout, root.shape) * root.type.bits // type.bits
+    reach = memory_elements(layout, shape)
+    if reach > held:
+        raise InvalidTileProgram(
+            f"a view of layout {layout} reaches over {reach} elements of {type}; '{root.name}' has memory for {held}",
+            help="allocate as much as the layouts of all views reach over",
+        )
+
+
 def _need_layout(buffer: Buffer) -> AnyLayout:
-    layout = buffer_of(buffer.value).layout
-    if layout is None:
-        raise InvalidTileProgram(f"'{buffer.value.name}' has no layout")
-    return layout
+    info = buffer_of(buffer.value)
+    if info.layout is None:
+        raise InvalidTileProgram(f"'{info.name}' has no layout")
+    if info.strides is not None:
+        raise InvalidTileProgram(
+            f"'{info.name}' has symbolic extents, so that its strides aren't known: it has no views",
+            help="take regions of it, or specialise it with T.constexpr",
+        )
+    return info.layout
 
 
 def view(state: KernelState, buffer: Buffer, *shape: Any, layout: Any = None) -> Buffer:
@@ -168,6 +241,11 @@ def view(state: KernelState, buffer: Buffer, *shape: Any, layout: Any = None) ->
     if len(shape) == 1 and (isinstance(shape[0], str) or hasattr(shape[0], "type")):
         return _view_type(state, buffer, type_of(shape[0]))
     info = buffer_of(buffer.value)
+    if -1 in info.shape:
+        raise InvalidTileProgram(
+            f"'{info.name}' has a symbolic extent, so that its number of elements isn't known: it can't be reshaped",
+            help="take regions of it, or specialise it with T.constexpr",
+        )
     total = math.prod(info.shape)
     sizes = [int(each) for each in _flattened(shape)]
     if sizes.count(-1) == 1:
@@ -186,6 +264,10 @@ def view(state: KernelState, buffer: Buffer, *shape: Any, layout: Any = None) ->
 def _view_type(state: KernelState, buffer: Buffer, type: TileType) -> Buffer:
     info = buffer_of(buffer.value)
     layout, source = _need_layout(buffer), buffer.type
+    if type is source:
+        return buffer
+    if "bool" in (type.kind, source.kind):
+        raise InvalidTileProgram(f"'{info.name}' of {source} can't be viewed as {type}", help="Tx.cast converts")
     if type.bits == source.bits:
         return _view_op(state, buffer, info.shape, type, layout, "dtype")
     if not isinstance(layout, TileLayout):
@@ -225,7 +307,7 @@ def local(state: KernelState, buffer: Buffer, *shape: Any, layout: Any = None) -
     info = buffer_of(buffer.value)
     if info.scope != "local":
         raise InvalidTileProgram(f"'{info.name}' is in {info.scope} memory: only registers have a .local() view")
-    span = plain(_need_layout(buffer)).storage().span()
+    span = memory_elements(_need_layout(buffer), info.shape)
     sizes = [int(each) for each in _flattened(shape)] or [span]
     if layout is None and math.prod(sizes) != span:
         raise InvalidTileProgram(
@@ -235,4 +317,25 @@ def local(state: KernelState, buffer: Buffer, *shape: Any, layout: Any = None) -
     return _view_op(state, buffer, sizes, buffer.type, _layout(tuple(sizes), layout or "default"), "local")
 
 
-METHODS: dict[str, Callable[..., Any]] = {"view": view, "permute": permute, "rearrange": rearrange, "local": local}
+def chunk(state: KernelState, buffer: Buffer, counts: Any) -> Chunks:
+    """Dims cut into equal parts, of which brackets pick one: `A.chunk((4, None))[b, :]` is rows b * n / 4 and on."""
+    info = buffer_of(buffer.value)
+    parts = items(counts) or [counts]
+    if len(parts) != len(info.shape):
+        raise InvalidTileProgram(f"{len(parts)} numbers of parts for the {len(info.shape)} dims of '{info.name}'")
+    for d, (part, extent) in enumerate(zip(parts, info.shape, strict=True)):
+        if part is None:
+            continue
+        if isinstance(part, bool) or not isinstance(part, int) or part < 1 or extent < 0 or extent % part:
+            held = f"{extent} elements" if extent >= 0 else "a symbolic extent"
+            raise InvalidTileProgram(f"dim {d} of '{info.name}' has {held}, and can't be cut into {part!r} equal parts")
+    return Chunks(buffer, tuple(parts))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "view": view,
+    "permute": permute,
+    "rearrange": rearrange,
+    "local": local,
+    "chunk": chunk,
+}

@@ -13,6 +13,7 @@ from warpsmith.tile.layout.banks import bank_turns
 from warpsmith.tile.layout.inverse import partition_map
 from warpsmith.tile.layout.iters import Iter
 from warpsmith.tile.layout.maps import covers, is_injective, owners, to_indexing_map
+from warpsmith.tile.layout.matrix import mma_a, mma_b, mma_c
 from warpsmith.tile.layout.notation import R, S, Spec
 from warpsmith.tile.layout.operations import (
     direct_sum,
@@ -50,6 +51,9 @@ __all__ = [
     "laneid",
     "layout_text",
     "m",
+    "mma_a",
+    "mma_b",
+    "mma_c",
     "outer_of_tile",
     "owner_table",
     "owners",

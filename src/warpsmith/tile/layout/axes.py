@@ -36,6 +36,7 @@ class Axis:
 
     @property
     def is_thread(self) -> bool:
+        """Whether it counts threads (or warps, blocks...), not memory."""
         return self.subscope is not None
 
     def __rmatmul__(self, stride: int) -> Strided:

@@ -15,7 +15,7 @@ from warpsmith.errors import InvalidLayout
 from warpsmith.tile.layout.swizzle import ComposeLayout
 from warpsmith.tile.layout.tile_layout import TileLayout
 
-__all__ = ["BANKS", "BANK_BYTES", "address_of", "bank_of", "bank_turns", "column_conflicts"]
+__all__ = ["BANKS", "BANK_BYTES", "address_of", "bank_of", "bank_turns", "column_conflicts", "turns_of"]
 
 BANKS = 32
 BANK_BYTES = 4
@@ -64,9 +64,7 @@ def bank_turns(
             f"lane {astray} moves {size} bytes at byte {starts[astray]}, which is no multiple of them",
             help="hardware moves vectors at multiples of their size: use a shorter one, or other padding",
         )
-    together = _WARP // max(size // BANK_BYTES, 1)
-    parts = [starts[first : first + together] for first in range(0, len(starts), together)]
-    return sum(_turns(part, size) for part in parts), len(parts)
+    return turns_of(starts, size), len(_parts(starts, size))
 
 
 def _number(coords: Sequence[int], shape: Sequence[int]) -> int:
@@ -76,6 +74,17 @@ def _number(coords: Sequence[int], shape: Sequence[int]) -> int:
     for coord, extent in zip(coords, shape, strict=True):
         flat = flat * extent + coord
     return flat
+
+
+def turns_of(starts: Sequence[int], size: int) -> int:
+    """The turns of an access in which lane i moves `size` bytes (1 to 16) from byte `starts[i]` on."""
+    return sum(_turns(part, size) for part in _parts(starts, size))
+
+
+def _parts(starts: Sequence[int], size: int) -> list[Sequence[int]]:
+    """The lanes that are served together."""
+    together = _WARP // max(size // BANK_BYTES, 1)
+    return [starts[first : first + together] for first in range(0, len(starts), together)]
 
 
 def _turns(starts: Sequence[int], size: int) -> int:

@@ -34,6 +34,7 @@ class Iter:
 
 
 def product(iters: Iterable[Iter]) -> int:
+    """The product of the extents: how many elements the iters run over."""
     return math.prod(each.extent for each in iters)
 
 

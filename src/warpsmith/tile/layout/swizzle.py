@@ -73,6 +73,7 @@ class ComposeLayout:
         return ComposeLayout(self.per_element, self.swizzle_len, self.atom_len, self.inner, tile)
 
     def size(self) -> int:
+        """How many elements the layout places."""
         return self.tile.size()
 
     def span(self) -> int:

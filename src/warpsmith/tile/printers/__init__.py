@@ -3,7 +3,3 @@
 `kernel_text` walks a module, `statements` has a line for each kind of op, `expressions` folds values that are used once
 into the expression that uses them.
 """
-
-from warpsmith.tile.printers.kernel_text import dispatched_text, tirx_text
-
-__all__ = ["dispatched_text", "tirx_text"]

@@ -12,10 +12,10 @@ from warpsmith.indexing import Add, Binary, Const, Expr, FloorDiv, Mod, Mul, Var
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Operation, OpResult, Trait, Value
 from warpsmith.ir.dialects import gpu
-from warpsmith.ir.effects import effects_of, is_pure
+from warpsmith.ir.effects import is_pure
 from warpsmith.ir.types import I1, VectorType
 
-__all__ = ["Names", "Printer"]
+__all__ = ["Names", "Printer", "value_text"]
 
 _ATOM, _UNARY, _PRODUCT, _SUM, _SHIFT, _AND, _XOR, _OR, _COMPARE, _NOT, _LOWEST = range(11)
 
@@ -37,6 +37,7 @@ _CALLS: dict[str, str] = {
     **dict.fromkeys(("arith.minimumf", "arith.minsi", "arith.minui", "arith.minnumf"), "T.min"),
     "arith.divsi": "T.truncdiv",
     "arith.remsi": "T.truncmod",
+    "math.powf": "T.pow",
     "math.absf": "T.abs",
     "math.absi": "T.abs",
     "math.roundeven": "T.round",
@@ -57,12 +58,17 @@ _NAMES = {
 _CASTS = frozenset(
     f"arith.{n}" for n in ("extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui")
 )
+_IDS = frozenset(("gpu.thread_id", "gpu.block_id", "tile.scope_id"))
 _INVISIBLE = frozenset(("arith.index_cast", "arith.index_castui"))
 
 
-def dtype_name(type: object) -> str:
-    """An IR element type as the kernel language calls it."""
-    return _NAMES.get(str(type), str(type))
+_OF_UNSIGNED = frozenset(("arith.divui", "arith.remui", "arith.shrui"))
+
+
+def dtype_name(type: object, *, is_unsigned: bool = False) -> str:
+    """An IR element type as the kernel language calls it; IR doesn't tell integers without a sign from others."""
+    found = _NAMES.get(str(type), str(type))
+    return f"u{found}" if is_unsigned and found.startswith("int") else found
 
 
 class Names:
@@ -96,7 +102,7 @@ class Printer:
     # -- folding
     def folds(self, op: Operation) -> bool:
         """Whether the op's only result is written where it is used."""
-        if len(op.results) != 1 or op.regions:
+        if len(op.results) != 1 or op.regions or op.name in _IDS:
             return False
         value = op.results[0]
         if op.row.has(Trait.CONSTANT) or op.name == "tile.region":
@@ -113,13 +119,15 @@ class Printer:
     # -- text
     def text(self, value: Value, level: int = _LOWEST) -> str:
         """A value, in parentheses where its surroundings bind tighter than `level`."""
-        op = value.defining_op
-        if op is None or value in self.kept or not isinstance(value, OpResult):
-            return self.names.of(value)
-        if not self.folds(op):
-            return self.names.of(value)
-        found, own = self.operation(op)
+        found, own = self._leveled(value)
         return f"({found})" if own > level else found
+
+    def _leveled(self, value: Value) -> tuple[str, int]:
+        """A value's text, and how tightly it binds."""
+        op = value.defining_op
+        if op is None or value in self.kept or not isinstance(value, OpResult) or not self.folds(op):
+            return self.names.of(value), _ATOM
+        return self.operation(op)
 
     def operation(self, op: Operation) -> tuple[str, int]:
         """The text of an op's result, and how tightly it binds."""
@@ -131,14 +139,20 @@ class Printer:
             if name == "arith.xori" and str(op.result.type) == "i1":
                 return f"not {self.text(op.operands[0], _NOT)}", _NOT
             left, right = self.text(op.operands[0], level), self.text(op.operands[1], level - 1)
+            if all(_is_constant(v) for v in op.operands):  # Python would compute with its own numbers
+                left = f"T.{dtype_name(op.result.type, is_unsigned=name in _OF_UNSIGNED)}({left})"
             return f"{left} {sign} {right}", level
         special = _SPECIAL.get(name)
         if special is not None:
             return special(self, op)
         if name in _CASTS:
-            return f'T.cast({self.text(op.operands[0])}, "{dtype_name(op.result.type)}")', _ATOM
+            is_unsigned = name == "arith.fptoui" or (name == "arith.extui" and op.operands[0].type is not I1)
+            return (
+                f'T.cast({self.text(op.operands[0])}, "{dtype_name(op.result.type, is_unsigned=is_unsigned)}")',
+                _ATOM,
+            )
         if name in _INVISIBLE:
-            return self.text(op.operands[0], _ATOM), _ATOM
+            return self._leveled(op.operands[0])
         if name in _CALLS or name.startswith("math."):
             function = _CALLS.get(name, f"T.{name.removeprefix('math.')}")
             return f"{function}({', '.join(self.text(v) for v in op.operands)})", _ATOM
@@ -189,6 +203,39 @@ class Printer:
             return f"{self.names.of(memory)}[{start}:{int(start) + lanes}]"
         return f"{self.names.of(memory)}[{start} :][:{lanes}]"
 
+    def pointer(self, memory: Value, index: Value) -> str:
+        """`A[i:]`, the memory from element i on."""
+        return f"{self.names.of(memory)}[{self.text(index)} :]"
+
+    def matrix(self, name: str, op: Operation) -> str:
+        """`T.ptx.ldmatrix.x4.trans`."""
+        transposed = ".trans" if op.int_attr("transpose") else ""
+        return f"T.ptx.{name}.x{op.int_attr('num_tiles')}{transposed}"
+
+
+def value_text(value: Value) -> str:
+    """A value for a message: what its author called it, else how it is computed."""
+    op = value.defining_op
+    if op is None or (value.name and not op.row.has(Trait.CONSTANT)):
+        return value.name or "?"
+    text, _ = _Unnamed(Names()).operation(op)
+    return text if len(text) <= _LONGEST else "..."
+
+
+_LONGEST = 40
+
+
+class _Unnamed(Printer):
+    """Values without a name are written out however often they are used."""
+
+    def folds(self, op: Operation) -> bool:
+        return len(op.results) == 1 and not op.regions and (op.row.has(Trait.CONSTANT) or not op.results[0].name)
+
+
+def _is_constant(value: Value) -> bool:
+    op = value.defining_op
+    return op is not None and op.row.has(Trait.CONSTANT)
+
 
 def _is_variable(memory: Value) -> bool:
     op = memory.defining_op
@@ -205,7 +252,7 @@ def _changed_between(op: Operation, user: Operation) -> bool:
         if not is_pure(at_op) and not _is_load(at_op):
             return True
         at_op = at_op.next
-    return at_op is None or bool(user.regions and effects_of(user))
+    return at_op is None
 
 
 def _in_loop_below(user: Operation, op: Operation) -> bool:
@@ -259,6 +306,14 @@ def _elect(_: Printer, op: Operation) -> tuple[str, int]:
     return "T.cuda.elect_sync()", _ATOM
 
 
+def _load_matrix(p: Printer, op: Operation) -> tuple[str, int]:
+    return f"{p.matrix('ldmatrix', op)}({p.pointer(*op.operands)})", _ATOM
+
+
+def _multiply(p: Printer, op: Operation) -> tuple[str, int]:
+    return f"T.ptx.mma.m16n8k16({', '.join(p.text(v) for v in op.operands)})", _ATOM
+
+
 def _bitcast(p: Printer, op: Operation) -> tuple[str, int]:
     return f'T.reinterpret("{dtype_name(op.result.type)}", {p.text(op.operands[0])})', _ATOM
 
@@ -275,4 +330,6 @@ _SPECIAL: dict[str, Callable[[Printer, Operation], tuple[str, int]]] = {
     "xla_gpu.apply_indexing": _indexing,
     "gpu.shuffle": _shuffle,
     "nvvm.elect.sync": _elect,
+    "nvgpu.ldmatrix": _load_matrix,
+    "nvgpu.mma.sync": _multiply,
 }

@@ -14,36 +14,48 @@ from warpsmith.ir.effects import constant_of
 from warpsmith.ir.types import MemRefType, VectorType
 from warpsmith.tile.buffers import AnyLayout, buffer_of, layout_of
 from warpsmith.tile.dispatch.dispatcher import Dispatched
-from warpsmith.tile.layout import ComposeLayout, Iter, TileLayout, row_major
+from warpsmith.tile.dtypes import BY_NAME
+from warpsmith.tile.extents import Extent
+from warpsmith.tile.layout import TileLayout, row_major
 from warpsmith.tile.printers.expressions import Names, Printer, dtype_name
+from warpsmith.tile.printers.python_text import attribute_python, layout_python
 from warpsmith.tile.program import Kernel
 
-__all__ = ["dispatched_text", "layout_python", "tirx_text"]
+__all__ = ["dispatched_text", "tirx_text"]
 
 
 def tirx_text(kernel: Kernel) -> str:
     """The kernel in the language it was written in."""
-    return _Text(kernel, kernel.module).run(_parameters(kernel))
+    return _Text(kernel, kernel.module, reuses_names=False).run(_parameters(kernel))
 
 
 def dispatched_text(dispatched: Dispatched) -> str:
     """The kernel below its primitives, before index arithmetic is lowered."""
-    return _Text(dispatched.kernel, dispatched.module).run(_parameters(dispatched.kernel))
+    return _Text(dispatched.kernel, dispatched.module, reuses_names=True).run(_parameters(dispatched.kernel))
 
 
 def _parameters(kernel: Kernel) -> list[str]:
     return [f"T.{p.type}" if p.shape is None else "T.handle" for p in kernel.parameters]
 
 
-class _Text:
-    """The lines of one function."""
+_PLAIN_TYPES = ("int32", "float32", "bool")  # what a name gets that is assigned a number or a condition
 
-    def __init__(self, kernel: Kernel, module: Operation) -> None:
+
+class _Text:
+    """The lines of one function.
+
+    `reuses_names`: what is named in a block gives its name free at its end.  Text that is read again mustn't: a name
+    that is assigned in two blocks is one variable, of one type.
+    """
+
+    def __init__(self, kernel: Kernel, module: Operation, *, reuses_names: bool) -> None:
         self.kernel = kernel
+        self.reuses_names = reuses_names
         self.module = module
         self.function = func.entry(module)
         self.names = Names()
         self.printer = Printer(self.names)
+        self.declared: set[Value] = set()
         self.lines: list[str] = []
         self.depth = 1
         self.symbolic = {p.name for p in kernel.parameters if p.shape is None}
@@ -63,7 +75,8 @@ class _Text:
         return "\n".join([*head, *(self.lines or ["    pass"])])
 
     def _is_extent(self, name: str) -> bool:
-        return any(name in (p.shape or ()) for p in self.kernel.parameters)
+        extents = [extent for p in self.kernel.parameters for extent in p.shape or ()]
+        return any(name in each.symbols if isinstance(each, Extent) else name == each for each in extents)
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -75,12 +88,22 @@ class _Text:
         if len(self.lines) == before and block is not self.function.body:
             self.line("pass")
 
+    def declaration(self, memory: Value) -> str:
+        """The type of a variable, where its first value is written and doesn't show it."""
+        holder = memory.defining_op
+        type = holder.attributes.get("tile.variable") if holder is not None else None
+        if not isinstance(type, at.StringAttr) or memory in self.declared:
+            return ""
+        self.declared.add(memory)
+        return "" if self.reuses_names or type.value in _PLAIN_TYPES else f": T.{type.value}"
+
     def nested(self, head: str, block: Block) -> None:
         self.line(head)
         self.depth += 1
         taken = set(self.names.taken)
         self.block(block)
-        self.names.taken = taken  # what is named inside isn't seen outside
+        if self.reuses_names:
+            self.names.taken = taken  # what is named inside isn't seen outside
         self.depth -= 1
 
     def op(self, op: Operation) -> None:
@@ -115,7 +138,7 @@ class _Text:
             parts.append(f"{role.value}={text}" if skipped else text)
         config = op.attributes.get("config")
         if isinstance(config, at.DictAttr):
-            parts += [f"{key}={_python(value)}" for key, value in config.items]
+            parts += [f"{key}={attribute_python(value)}" for key, value in config.items]
         if "dispatch" in op.attributes:
             parts.append(f'dispatch="{op.str_attr("dispatch")}"')
         prefix = "Tx" if scope == "thread" else f"Tx.{scope}"
@@ -137,43 +160,6 @@ class _Text:
         return f"{self.names.of(op.operands[0])}[{', '.join(parts)}]"
 
 
-def _python(attribute: at.Attribute) -> str:
-    match attribute:
-        case at.IntegerAttr():
-            return str(bool(attribute.value)) if str(attribute.type) == "i1" else str(attribute.value)
-        case at.FloatAttr():
-            return repr(attribute.value)
-        case at.StringAttr():
-            return f'"{attribute.value}"'
-        case at.DenseArrayAttr():
-            return f"({', '.join(map(str, attribute.values))}{',' if len(attribute.values) == 1 else ''})"
-        case _:
-            return "..."
-
-
-# -------------------------------------------------------------------------------------------------------------- layouts
-def layout_python(layout: AnyLayout) -> str:
-    """A layout as its author would write it."""
-    if isinstance(layout, ComposeLayout):
-        inner = f"{layout.per_element}, {layout.swizzle_len}, {layout.atom_len}"
-        side = "" if layout.inner else ", inner=False"
-        return f"ComposeLayout({inner}, tile={layout_python(layout.tile)}{side})"
-    parts = [_iters("S", layout.shard)]
-    if layout.replica:
-        parts.append(_iters("R", layout.replica))
-    parts += [
-        str(n) if not axis.is_thread and axis.name == "m" else f"{n} @ {axis}" for axis, n in layout.offset.items()
-    ]
-    return f"TileLayout({' + '.join(parts)})"
-
-
-def _iters(letter: str, iters: tuple[Iter, ...]) -> str:
-    strides = [str(i.stride) if i.axis.name == "m" else f"{i.stride} @ {i.axis}" for i in iters]
-    if len(iters) == 1:
-        return f"{letter}[{iters[0].extent} : {strides[0]}]"
-    return f"{letter}[({', '.join(str(i.extent) for i in iters)}) : ({', '.join(strides)})]"
-
-
 def _is_dense(layout: AnyLayout | None, shape: tuple[int, ...]) -> bool:
     return isinstance(layout, TileLayout) and layout == row_major(tuple(max(extent, 1) for extent in shape))
 
@@ -182,7 +168,7 @@ def _shape(t: _Text, op: Operation, symbols: list[Value]) -> str:
     type = op.result.type
     assert isinstance(type, MemRefType)
     rest = iter(symbols)
-    parts = [t.names.of(next(rest)) if extent < 0 else str(extent) for extent in type.shape]
+    parts = [t.printer.text(next(rest)) if extent < 0 else str(extent) for extent in type.shape]
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
@@ -265,9 +251,14 @@ def _for(t: _Text, op: Operation) -> None:
     word = "range"
     if "tile.unroll" in op.attributes:
         word = "T.vectorized" if isinstance(kind, at.StringAttr) and kind.value == "vectorized" else "T.unroll"
-    taken = set(t.names.taken)
-    t.nested(f"for {t.names.of(op.body.args[0])} in {word}({', '.join(bounds)}):", op.body)
-    t.names.taken = taken
+    carried = op.body.args[1:]
+    for argument, result, start in zip(carried, op.results, op.operands[3:], strict=True):
+        name = t.names.of(argument)
+        t.names.names[result] = name
+        t.line(f"{name} = {t.printer.text(start)}")
+    variable = t.names.of(op.body.args[0])
+    t.nested(f"for {variable} in {word}({', '.join(bounds)}):", op.body)
+    t.names.taken.discard(variable)
 
 
 def _if(t: _Text, op: Operation) -> None:
@@ -285,6 +276,9 @@ def _while(t: _Text, op: Operation) -> None:
 
 def _yield(t: _Text, op: Operation) -> None:
     parent = op.parent
+    if parent is not None and parent.name == "scf.for" and op.operands:
+        names = [t.names.of(argument) for argument in parent.body.args[1:]]
+        t.line(f"{', '.join(names)} = {', '.join(t.printer.text(value) for value in op.operands)}")
     if parent is not None and parent.name == "scf.if":
         for result, value in zip(parent.results, op.operands, strict=True):
             t.line(f"{t.names.of(result)} = {t.printer.text(value)}")
@@ -293,7 +287,17 @@ def _yield(t: _Text, op: Operation) -> None:
 def _store(t: _Text, op: Operation) -> None:
     value, memory, *indices = op.operands
     lanes = value.type.elements if isinstance(value.type, VectorType) else 1
-    t.line(f"{t.printer.element(memory, indices, lanes)} = {t.printer.text(value)}")
+    declared = t.declaration(memory)
+    t.line(f"{t.printer.element(memory, indices, lanes)}{declared} = {_stored(t, value, memory)}")
+
+
+def _stored(t: _Text, value: Value, memory: Value) -> str:
+    """What is assigned: a constant as its variable's type has it, where that has no sign."""
+    holder, constant = memory.defining_op, constant_of(value)
+    type = holder.attributes.get("tile.variable") if holder is not None else None
+    if isinstance(constant, at.IntegerAttr) and isinstance(type, at.StringAttr) and type.value.startswith("uint"):
+        return str(constant.value & (1 << BY_NAME[type.value].bits) - 1)
+    return t.printer.text(value)
 
 
 def _alloca(t: _Text, op: Operation) -> None:
@@ -323,6 +327,21 @@ def _named_barrier(t: _Text, op: Operation) -> None:
     t.line(f"T.cuda.warpgroup_sync({t.printer.text(op.operands[0])})")
 
 
+def _wait_group(t: _Text, op: Operation) -> None:
+    t.line(f"T.ptx.cp_async.wait_group({op.int_attr('n')})")
+
+
+def _async_copy(t: _Text, op: Operation) -> None:
+    target, i, source, j = op.operands
+    places = f"{t.printer.pointer(target, i)}, {t.printer.pointer(source, j)}"
+    t.line(f"T.ptx.cp_async({places}, {op.int_attr('bytes')})")
+
+
+def _store_matrix(t: _Text, op: Operation) -> None:
+    value, base, index = op.operands
+    t.line(f"{t.printer.matrix('stmatrix', op)}({t.printer.pointer(base, index)}, {t.printer.text(value)})")
+
+
 def _silent(t: _Text, op: Operation) -> None:
     """Nothing of its own in the text."""
 
@@ -345,6 +364,10 @@ _STATEMENTS: dict[str, Callable[[_Text, Operation], None]] = {
     "gpu.barrier": _barrier,
     "nvvm.bar.warp.sync": _warp_barrier,
     "nvvm.barrier": _named_barrier,
+    "nvvm.cp.async.commit.group": _word("T.ptx.cp_async.commit_group()"),
+    "nvvm.cp.async.wait.group": _wait_group,
+    "nvgpu.device_async_copy": _async_copy,
+    "nvgpu.stmatrix": _store_matrix,
     "memref.store": _store,
     "vector.store": _store,
     "memref.alloca": _alloca,
