@@ -40,6 +40,8 @@ from warpsmith.tile.dispatch import registry as tile_registry
 
 ROOT = Path(__file__).resolve().parents[1]
 assert warpsmith.ir.dialects  # importing it fills REGISTRY
+sys.path.insert(0, str(ROOT / "docs"))
+tile_kernels = import_module("tile_kernels")
 
 Row = Sequence[str]
 
@@ -90,6 +92,12 @@ def gpu_passes() -> str:
 
 def cpu_passes() -> str:
     return _passes(("on tensors", pipeline.CPU_PIPELINE), ("to LLVM", pipeline.CPU_LOWERING))
+
+
+def tile_cpu_passes() -> str:
+    return _passes(
+        ("on buffers", pipeline.TILE_BUFFERS), ("to LLVM", pipeline.TILE_CPU_LOWERING[len(pipeline.TILE_BUFFERS) :])
+    )
 
 
 def contracts() -> str:
@@ -290,6 +298,7 @@ def tile_primitives() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "gpu passes": gpu_passes,
     "cpu passes": cpu_passes,
+    "tile cpu passes": tile_cpu_passes,
     "pass contracts": contracts,
     "op rows": op_rows,
     "opcodes": opcodes,
@@ -304,6 +313,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": command_options,
     "tile variants": tile_variants,
     "tile primitives": tile_primitives,
+    "tile kernels": lambda: table(*tile_kernels.kernels()),
+    "tile kernel variants": lambda: table(*tile_kernels.variants()),
+    "staged tiles": lambda: table(*tile_kernels.staged_tiles()),
 }
 
 # ------------------------------------------------------------------------------------------------------------ refresh

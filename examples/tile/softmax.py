@@ -7,8 +7,8 @@ and sum are reductions by shuffles; the results lie in copies on the four lanes,
 from warpsmith.tile import R, S, T, TileLayout, Tx, laneid, warpid
 
 ROWS, COLUMNS = 32, 32
-rows = TileLayout(S[(4, 8, 4, 8) : (1 @ warpid, 4 @ laneid, 1 @ laneid, 1)])
-totals = TileLayout(S[(4, 8, 1) : (1 @ warpid, 4 @ laneid, 1)] + R[4 : 1 @ laneid])
+rows = TileLayout(S[(4, 8, 2, 4, 4) : (1 @ warpid, 4 @ laneid, 4, 1 @ laneid, 1)])
+number_a_row = TileLayout(S[(4, 8, 1) : (1 @ warpid, 4 @ laneid, 1)] + R[4 : 1 @ laneid])
 
 
 @T.prim_func
@@ -18,9 +18,9 @@ def softmax(A_ptr: T.handle, B_ptr: T.handle):
     T.device_entry()
     T.cta_id([1])
     T.thread_id([128])
-    x = T.alloc_buffer((ROWS, COLUMNS), "float32", scope="local", layout=rows)
-    most = T.alloc_buffer((ROWS, 1), "float32", scope="local", layout=totals)
-    total = T.alloc_buffer((ROWS, 1), "float32", scope="local", layout=totals)
+    x = T.alloc_local((ROWS, COLUMNS), "float32", layout=rows)
+    most = T.alloc_local((ROWS, 1), "float32", layout=number_a_row)
+    total = T.alloc_local((ROWS, 1), "float32", layout=number_a_row)
     Tx.cta.copy(x, A)
     Tx.cta.max(most, x, axes=[1])
     Tx.cta.sub(x, x, most)

@@ -65,10 +65,12 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a real floating point type, of whatever width."""
         return self.kind is Kind.FLOAT
 
     @property
     def is_complex(self) -> bool:
+        """Whether it is c64 or c128."""
         return self.kind is Kind.COMPLEX
 
     @property
@@ -78,10 +80,12 @@ class DType:
 
     @property
     def is_signed(self) -> bool:
+        """Whether it is a signed integer type."""
         return self.kind is Kind.SINT
 
     @property
     def is_array_element(self) -> bool:
+        """Whether arrays can have it (a token or a tuple's place-holder can't)."""
         return self.numpy_name is not None
 
     def byte_size(self, elements: int) -> int:

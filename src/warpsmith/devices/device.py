@@ -54,10 +54,12 @@ class Device:
 
     @property
     def is_gpu(self) -> bool:
+        """Whether kernels for it are PTX."""
         return self.platform == "cuda"
 
     @property
     def is_cpu(self) -> bool:
+        """Whether kernels for it are native code of this computer."""
         return self.platform == "cpu"
 
     @property
