@@ -97,29 +97,29 @@ def _run(machine: str, steps: Sequence[Step]) -> list[Any]:
 
 def _first_race(steps: Sequence[Step]) -> int | None:
     """By vector clocks, one a thread: the first step with an access that isn't ordered after an earlier one."""
-    agents = [(warp, lane) for warp in range(WARPS) for lane in range(2)]
-    clocks = {agent: dict.fromkeys(agents, 0) for agent in agents}
-    for agent in agents:
-        clocks[agent][agent] = 1
+    threads = [(warp, lane) for warp in range(WARPS) for lane in range(2)]
+    clocks = {thread: dict.fromkeys(threads, 0) for thread in threads}
+    for thread in threads:
+        clocks[thread][thread] = 1
     past: list[tuple[tuple[int, int], int, str, int]] = []
     for i, step in enumerate(steps):
         if step.what in ("read", "write"):
             here = [(warp, lane) for warp in step.warps for lane in range(step.lanes)]
-            for agent in here:
+            for thread in here:
                 for other, time, what, element in past:
-                    conflict = element == step.element and other != agent and "write" in (what, step.what)
-                    if conflict and clocks[agent][other] < time:
+                    conflict = element == step.element and other != thread and "write" in (what, step.what)
+                    if conflict and clocks[thread][other] < time:
                         return i
-                past.append((agent, clocks[agent][agent], step.what, step.element))
+                past.append((thread, clocks[thread][thread], step.what, step.element))
             continue
         meetings = [[warp] for warp in step.warps] if step.what == "warp" else [list(step.warps)]
         for meeting in meetings:
-            met = [agent for agent in agents if agent[0] in meeting]
-            joint = {agent: max(clocks[each][agent] for each in met) for agent in agents}
-            for agent in met:
-                clocks[agent] = dict(joint)
-            for agent in met:
-                clocks[agent][agent] += 1
+            met = [thread for thread in threads if thread[0] in meeting]
+            joint = {thread: max(clocks[each][thread] for each in met) for thread in threads}
+            for thread in met:
+                clocks[thread] = dict(joint)
+            for thread in met:
+                clocks[thread][thread] += 1
     return None
 
 
