@@ -30,6 +30,7 @@ class Hero:
     """A module and its twins.  `goal`: the most of jax's time; `read_goal`: the least part of the read bandwidth.
 
     `donated`: the first parameter's memory is given away, and the call is repeated on its own result.
+    `copies`: the result has the bytes of the inputs, so a plain copy of as many is the yardstick.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Hero:
     numpy: Callable[..., Any] | None = None
     torch: Callable[[Any], Callable[..., Any]] | None = None
     donated: bool = False
+    copies: bool = False
     limits: tuple[int, int] = (0, 1)  # of integer inputs
 
 
@@ -116,6 +118,7 @@ def _concatenate(goal: float) -> Hero:
         goal,
         numpy=lambda *xs: __import__("numpy").concatenate(xs, 1),
         torch=lambda torch: lambda *xs: torch.cat(xs, 1),
+        copies=True,
     )
 
 
@@ -250,6 +253,7 @@ def measure(case: Hero, seconds: float, others: bool) -> bool:
     from jax import lax
 
     import warpsmith as ws
+    from warpsmith.runtime.copies import copied
 
     jax.config.update("jax_enable_x64", True)
     module = ws.parse_hlo(case.text)
@@ -285,6 +289,9 @@ def measure(case: Hero, seconds: float, others: bool) -> bool:
     sides: dict[str, Callable[[], Any]] = {"ours": ours, "jax": theirs}
     if case.read_goal is not None:
         sides["read"] = reader(arrays[0])
+    if case.copies:
+        whole = np.empty(sum(each.nbytes for each in arrays), np.uint8)
+        sides["copy"] = lambda: copied(whole)
     if others and case.numpy is not None:
         twin = case.numpy
         sides["numpy"] = lambda: twin(*arrays)
@@ -299,6 +306,8 @@ def measure(case: Hero, seconds: float, others: bool) -> bool:
         part = best["read"] / best["ours"]
         missed |= part < case.read_goal
         notes.insert(0, f"{part:.0%} of read bandwidth {arrays[0].nbytes / best['read'] / 1e9:.1f} GB/s")
+    if case.copies:
+        notes.insert(0, f"{best['copy'] / best['ours']:.0%} of a plain copy's speed")
     kinds = ", ".join(f"{k.emitter}.{k.variant}".rstrip(".") if not k.host else f"host {k.opcode}" for k in exe.kernels)
     print(
         f"{case.name:52} {kinds:22} {best['ours'] * 1e3:9.3f} ms {best['jax'] * 1e3:9.3f} ms {ratio:6.3f} {goal:>5}"

@@ -248,13 +248,19 @@ def error_codes() -> str:
 
 def command_options() -> str:
     parts: list[str] = []
+    parsers: list[tuple[str, argparse.ArgumentParser]] = []
     for command, summary in COMMANDS.items():
-        module = import_module(f"warpsmith.cli.{command}")
         parser = Parser(prog=f"warpsmith {command}", add_help=False)
-        module.register(parser)
+        import_module(f"warpsmith.cli.{command}").register(parser)
+        parsers.append((summary, parser))
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
+                parsers[-1:] = [(summaries[name], each) for name, each in action.choices.items()]
+    for summary, parser in parsers:
         rows: list[Row] = []
         for action in parser._actions:
-            if action.help == argparse.SUPPRESS:
+            if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
                 continue
             names = action.option_strings or [str(action.metavar or action.dest)]
             metavar = action.metavar if isinstance(action.metavar, str) else None
@@ -262,7 +268,7 @@ def command_options() -> str:
                 metavar = "|".join(map(str, action.choices))
             value = f" {metavar or action.dest.upper()}" if action.option_strings and action.nargs != 0 else ""
             rows.append([code(f"{name}{value}" for name in names), action.help or ""])
-        parts += [f"### warpsmith {command}", f"{summary[0].upper()}{summary[1:]}.", table(["", ""], rows)]
+        parts += [f"### {parser.prog}", f"{summary[0].upper()}{summary[1:]}.", table(["", ""], rows)]
     return "\n\n".join(parts)
 
 
@@ -295,6 +301,12 @@ def tile_primitives() -> str:
     return table(("primitive", "parameters", "meaning", "computes in", "variants"), rows)
 
 
+def tile_program() -> str:
+    """The text of a whole kernel, below its docstring."""
+    text = (ROOT / "examples" / "tile" / "root_mean_square.py").read_text(encoding="utf-8")
+    return f"```python\n{text.split(chr(34) * 3, 2)[2].strip()}\n```"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "gpu passes": gpu_passes,
     "cpu passes": cpu_passes,
@@ -311,6 +323,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "devices": devices,
     "error codes": error_codes,
     "commands": command_options,
+    "tile program": tile_program,
     "tile variants": tile_variants,
     "tile primitives": tile_primitives,
     "tile kernels": lambda: table(*tile_kernels.kernels()),

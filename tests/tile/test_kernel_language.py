@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tests.tile.helpers import body, read
 from warpsmith.compiler.tile_programs import run_tile, tile_text
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, WarpsmithError
+from warpsmith.tile import T, Tx
 
 A = (np.random.default_rng(3).random((64, 64)) * 3 + 0.5).astype(np.float32)
 Expected = Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], None]
@@ -237,3 +239,16 @@ def test_launch_extents_are_checked() -> None:
         )
     with pytest.raises(InvalidTileProgram, match="never bound"):
         read("@T.prim_func\ndef k(A_ptr: T.handle):\n    T.device_entry(); T.thread_id([32])")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_a_nan_keeps_its_type_in_the_text(dtype: str) -> None:
+    text = tile_text(read(body(f"x = T.nan('{dtype}')\nB[0, tid] = T.cast(x, 'float32')")), "tirx")
+    assert f'T.nan("{dtype}")' in text
+
+
+@pytest.mark.parametrize("namespace", [T.cuda, T.ptx, Tx, Tx.warp])
+def test_pythons_own_questions_get_pythons_answer(namespace: object) -> None:
+    """`copy`, `inspect` and debuggers ask an object for names with two underscores, and expect an AttributeError."""
+    assert not hasattr(namespace, "__wrapped__")
+    assert isinstance(copy.copy(namespace), type(namespace))

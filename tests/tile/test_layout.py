@@ -180,6 +180,25 @@ def test_the_inner_layout_of_a_tile_is_found_also_where_the_peer_gives_up() -> N
     assert more == 4
 
 
+def test_copies_that_outer_and_inner_both_keep_are_told_apart() -> None:
+    outer = TileLayout(S[(4, 3) : (12, 1)] + R[4 : 16 @ tid_in_wg])
+    inner = TileLayout(S[(4, 3) : (12, 8)] + R[(4, 4) : (1 @ tid_in_wg, 16 @ tid_in_wg)])
+    whole = tile(outer, inner, (12,), (12,))
+    for found, again in (
+        (outer_of_tile(whole, inner, (144,), (12,)), lambda one: tile(one, inner, (12,), (12,))),
+        (inner_of_tile(whole, outer, (144,), (12,)), lambda one: tile(outer, one, (12,), (12,))),
+    ):
+        assert found is not None
+        assert again(found).canonical() == whole.canonical()
+
+
+def test_a_tile_whose_outer_layout_would_not_connect_has_none() -> None:
+    outer = TileLayout(S[(4, 2) : (2 @ laneid, 1 @ laneid)])
+    inner = TileLayout(S[(8, 2) : (2 @ laneid, 1 @ wid_in_wg)] + R[2 : 16 @ wgid] + 32 @ wgid)
+    whole = tile(outer, inner, (4, 2), (2, 8))
+    assert outer_of_tile(whole, inner, (8, 16), (2, 8)) is None
+
+
 @pytest.mark.parametrize("case", RECORDED["swizzle"], ids=lambda case: str(case["params"]))
 def test_a_recorded_swizzle(case: dict[str, Any]) -> None:
     parameters = case["params"]
@@ -289,7 +308,12 @@ def test_pictures_say_what_the_layout_says() -> None:
     assert picture.count("<rect") == 1 + 32 * 8
     assert ">7 r3</text>" in picture
     assert in_words(layout, (32, 8)) == "32 x 8 elements over 32 threads (laneid), 8 to a thread"
-    assert "32 threads that read one column meet 32 to a bank" in bank_picture(row_major((32, 32)), (32, 32), 32)
+    dense = bank_picture(row_major((32, 32)), (32, 32), 32)
+    assert "32 threads that read one column meet 32 to a bank" in dense
+    assert "with 16 bytes a thread it takes 32 turns, 4 without conflicts" in dense
+    swizzled = bank_picture(swizzle_for(32, 64).over((128, 16)), (128, 16), 32)
+    assert "meet 4 to a bank; with 16 bytes a thread it takes 4 turns, the fewest" in swizzled
+    assert "16 bytes" not in bank_picture(TileLayout(S[(32, 32) : (33, 1)]), (32, 32), 32)
     assert "free of conflicts" in bank_picture(TileLayout(S[(32, 32) : (33, 1)]), (32, 32), 32)
     assert column_conflicts(swizzle_for(16, 128).over((8, 64)), (8, 64), 16) == 1
     assert bank_of(row_major((64,)), 33, 32) == 1

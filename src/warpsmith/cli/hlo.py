@@ -42,7 +42,8 @@ def register(parser: argparse.ArgumentParser) -> None:
     styles = "XLA's default style, its short one, or operands with shapes; without this, the file's own"
     made["print"].add_argument("--style", choices=("default", "short", "operand-shapes"), help=styles)
     made["print"].add_argument("--rewrites", metavar="A,B", help="apply HLO rewrites first: gather-simplifier, ...")
-    made["print"].add_argument("--target", default="sm_90", help="what tree-reduction is for (default: sm_90)")
+    target = "what tree-reduction and scatter-order are for (default: sm_90)"
+    made["print"].add_argument("--target", default="sm_90", help=target)
     made["print"].add_argument("--no-metadata", action="store_true", help="leave metadata out")
     made["print"].add_argument("--no-layouts", action="store_true", help="leave layouts out")
     names = "an instruction, computation/instruction, or a computation"

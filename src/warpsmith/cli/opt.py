@@ -14,7 +14,7 @@ from warpsmith.errors import UsageError
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", help="IR text; - for standard input")
+    parser.add_argument("file", nargs="?", metavar="FILE.mlir", help="IR text; - for standard input")
     parser.add_argument(
         "--passes", default="", metavar="'a,b{opt=1},c'", help="passes in order (default: only verify and print)"
     )

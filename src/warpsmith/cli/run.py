@@ -34,7 +34,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--example", action="append", default=[], metavar="NAME", help="a shipped example, such as gelu"
     )
-    parser.add_argument("--platform", default="cpu", help="cpu (default), cuda, or sim")
+    parser.add_argument("--platform", default="cpu", help="cpu (default), sim, or cuda (compiles, runs nothing)")
     parser.add_argument(
         "--stage", default="buffers", help="with --platform sim: buffers (IR, default), or ptx (the text itself)"
     )
@@ -210,14 +210,14 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
 
 
 def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport:
-    """With no GPU: compile, dump, and say that nothing ran."""
+    """No kernel of HLO is launched on a GPU: compile, dump, and say that nothing ran."""
     from warpsmith.report.run import compiled
 
     target = arguments.target or _DEFAULT_GPU
     if arguments.dump_to:
         _dump(arguments, module, target)
     report = compiled(module, target=target, numerics=arguments.numerics, deterministic=arguments.deterministic)
-    report.notes.append(f"no GPU here: compiled for {target}, not run and not compared")
+    report.notes.append(f"compiled for {target}; HLO isn't launched on GPUs: not run and not compared")
     if arguments.dump_to:
         report.notes.append(f"dumped to {arguments.dump_to}")
     return report

@@ -116,7 +116,7 @@ def _report(kernel: Kernel, result: TileRun) -> str:
         lines.append(f"{len(result.findings)} finding(s)")
     else:
         lines.append(
-            "no findings" if result.platform == "sim" else "not watched: races and the like, --platform sim sees"
+            "no findings" if result.platform == "sim" else "not watched: races and the like are found by --platform sim"
         )
     return "\n".join(lines) + "\n"
 
@@ -130,7 +130,7 @@ def _json(kernel: Kernel, result: TileRun, arguments: argparse.Namespace) -> str
         "target": arguments.target,
         "grid": kernel.launch.grid,
         "block": kernel.launch.block,
-        "match": result.ok,
+        "match": not result.mismatches,
         "outputs": {
             name: {"dtype": str(array.dtype), "shape": array.shape, "mismatch": result.mismatches.get(name)}
             for name, array in result.outputs.items()

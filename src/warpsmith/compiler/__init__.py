@@ -3,7 +3,17 @@
     HLO -> wrap -> plan -> for each kernel: emit -> passes -> LLVM IR -> machine code (CPU) or PTX (GPU)
 
 `lowering` takes one fusion to LLVM IR, `driver` a whole module to an executable, `plans` numbers the schedule's buffers
-for the runtime, `host` and `products` are what runs on the host, `simulated` runs a GPU's kernels without a GPU.
+for the runtime, `host` and `products` are what runs on the host, `simulated` runs a GPU's kernels without a GPU,
+`bisection` finds the pass that changed a result.
+
+    tile_programs   the driver of tile kernels: stages, and `run_tile`, which compares two ways to run one
+    tile_files      kernels out of files
+    tile_arguments, tile_memory
+                    arrays checked against parameters; arrays as a kernel's memory and back
+    tile_cpu, tile_cuda
+                    native code of this computer's processor, or of its GPU
+    tile_reference, tile_meaning, tile_places
+                    the meaning of primitives, by numpy: the walk, what each does, where its elements are
 """
 
 from __future__ import annotations

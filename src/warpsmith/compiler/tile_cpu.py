@@ -3,8 +3,9 @@
 In: a kernel.  Out: a `TileExecutable`, to be called with arrays as often as wanted.  The passes are those of
 `targets/cpu.py: lower_blocks`; LLVM's own pipeline makes vectors of the loops over threads.
 
-Nothing is checked while native code runs: an index that an author computes and that lies outside of its buffer reads or
-writes whatever is there.  `run_tile` therefore runs the meaning of the primitives first, which checks every index.
+Native code checks nothing.  An index that memory decides is clamped (`passes/clamp_indices.py`); one that follows from
+ids and arguments, and lies outside of its buffer, reads or writes whatever is there.  `run_tile` therefore runs the
+meaning of the primitives first, which checks every index.
 """
 
 from __future__ import annotations

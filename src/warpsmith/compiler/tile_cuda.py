@@ -43,8 +43,7 @@ class CudaExecutable:
         self.device = CudaDevice() if device is None else device
         self.dispatched = dispatched
         here = self.device.compute_capability
-        wanted = int(target.architecture.removeprefix("sm_").rstrip("af"))
-        if here[0] * 10 + here[1] < wanted:
+        if here < target.compute_capability:
             raise UsageError(
                 f"the GPU here is sm_{here[0]}{here[1]}, and the kernel is for {target.architecture}",
                 help=f"--target sm_{here[0]}{here[1]}, or an older one",
@@ -54,7 +53,7 @@ class CudaExecutable:
         self._name = entry.str_attr("sym_name")
         run_pipeline(dispatched.module, TILE_LOWERING)
         ptx = ptx_from_llvm(llvm_ir(dispatched.module), target.architecture)
-        same = here[0] * 10 + here[1] == wanted  # code of one GPU isn't another's
+        same = here == target.compute_capability  # code of one GPU isn't another's
         self._module = self.device.load(_image(ptx, target.architecture) if same else ptx.encode())
         weakref.finalize(self, self.device.unload, self._module).atexit = False
 

@@ -18,7 +18,7 @@ from warpsmith.tile.buffers import AnyLayout, memory_elements, plain
 from warpsmith.tile.frontend.values import ParameterInfo
 from warpsmith.tile.layout import ComposeLayout
 
-__all__ = ["array_of", "memory_of"]
+__all__ = ["array_of", "memory_of", "swizzled"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -57,9 +57,13 @@ def _places(layout: AnyLayout, shape: Sequence[int]) -> Array:
     for each in reversed(inner.shard):
         found += number % each.extent * each.stride
         number = number // each.extent
-    if isinstance(layout, ComposeLayout):
-        mask, low = (1 << layout.swizzle_len) - 1, layout.per_element
-        high = low + layout.atom_len
-        moved = (found >> high & mask) << low if layout.inner else (found >> low & mask) << high
-        found = found ^ moved
-    return found
+    return swizzled(layout, found) if isinstance(layout, ComposeLayout) else found
+
+
+def swizzled(layout: ComposeLayout, places: Array) -> Array:
+    """Where the swizzle of a layout puts what its tile has at some places."""
+    mask, low = (1 << layout.swizzle_len) - 1, layout.per_element
+    high = low + layout.atom_len
+    if layout.inner:
+        return places ^ ((places >> high & mask) << low)
+    return places ^ ((places >> low & mask) << high)

@@ -12,12 +12,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from warpsmith.compiler.tile_memory import swizzled
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import Operation, Value
 from warpsmith.simt.checks import fail
 from warpsmith.simt.interpreter import Frame, Interpreter
 from warpsmith.simt.results import Finding, Site
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of, extents_of, plain, region_of
+from warpsmith.tile.buffers import BufferInfo, buffer_of, extents_of, plain, region_of
 from warpsmith.tile.layout import ComposeLayout, Iter
 
 __all__ = ["Places"]
@@ -63,7 +64,7 @@ class Places:
         mins = [self.agreed(each, groups, f"where {region} begins") for each in region.mins]
         grid = np.meshgrid(*(np.arange(extent) for extent in region.extents), indexing="ij")
         coordinates = [axis.reshape(-1)[None] + low[:, None] for axis, low in zip(grid, mins, strict=True)]
-        self._check(region, coordinates)
+        self._check(region.buffer, coordinates, f"{region} reaches {{}} in dim {{}}")
         places = self._places(region.buffer, coordinates, groups)
         self._check_memory(str(region), region.buffer, places)
         return places
@@ -98,11 +99,12 @@ class Places:
         """A value that all threads have."""
         return int(self.frame.array(value).reshape(-1)[0])
 
-    def _check(self, region: RegionInfo, coordinates: Sequence[Array]) -> None:
-        for d, (coordinate, size) in enumerate(zip(coordinates, self._shape(region.buffer), strict=True)):
+    def _check(self, buffer: BufferInfo, coordinates: Sequence[Array], words: str) -> None:
+        """CheckFailed for coordinates that aren't the buffer's; `words` has places for one such and for its dim."""
+        for d, (coordinate, size) in enumerate(zip(coordinates, self._shape(buffer), strict=True)):
             if ((coordinate < 0) | (coordinate >= size)).any():
                 worst = int(coordinate.max() if coordinate.max() >= size else coordinate.min())
-                self._outside(f"{region} reaches {worst} in dim {d}, which has {size} elements")
+                self._outside(f"{words.format(worst, d)}, which has {size} elements")
 
     def _outside(self, cause: str) -> NoReturn:
         fail(Finding("out-of-bounds", cause, self.site))
@@ -123,10 +125,7 @@ class Places:
         if self.frame.mask is not None:
             off = ~np.broadcast_to(self.frame.mask, (threads,))[:, None]
             coordinates = [np.where(off, 0, c) for c in coordinates]
-        for d, (coordinate, size) in enumerate(zip(coordinates, self._shape(info), strict=True)):
-            if ((coordinate < 0) | (coordinate >= size)).any():
-                worst = int(coordinate.max() if coordinate.max() >= size else coordinate.min())
-                self._outside(f"index {worst} of dim {d} of {info.name}, which has {size} elements")
+        self._check(info, coordinates, f"index {{}} of dim {{}} of {info.name}")
         places = self._places(info, coordinates, np.arange(threads))
         self._check_memory(info.name, info, places)
         return places[:, 0, 0]
@@ -155,7 +154,7 @@ class Places:
             address = address.reshape(address.shape[0], -1, address.shape[-1])
             thread = thread.reshape(address.shape)
         if isinstance(layout, ComposeLayout):
-            address = _swizzled(layout, address)
+            address = swizzled(layout, address)
         root = self._copies(buffer)
         first = groups[:, None, None]
         if buffer.scope == "local":
@@ -197,11 +196,3 @@ def _moved(each: Iter, digit: Array, address: Array, thread: Array) -> tuple[Arr
     if each.axis.is_thread:
         return address, thread + digit * each.stride * _THREADS[each.axis.name]
     return address + digit * each.stride, thread
-
-
-def _swizzled(layout: ComposeLayout, address: Array) -> Array:
-    mask = (1 << layout.swizzle_len) - 1
-    low, high = layout.per_element, layout.per_element + layout.atom_len
-    if layout.inner:
-        return address ^ ((address >> high & mask) << low)
-    return address ^ ((address >> low & mask) << high)

@@ -18,7 +18,6 @@ import numpy as np
 
 from warpsmith.devices import Device, device
 from warpsmith.errors import CheckFailed, UsageError, did_you_mean
-from warpsmith.ir.core import Operation
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.passes.pipeline import TILE_BUFFERS, TILE_LOWERING
 from warpsmith.tile.dispatch import Choice, Dispatched, dispatch
@@ -152,9 +151,7 @@ def run_tile(
     native = _native(dispatched, chosen, platform) if platform != "sim" else None
     if native is None:
         run_pipeline(dispatched.module, TILE_BUFFERS)
-        outputs, findings, counters = _simulated(
-            dispatched.module, kernel, bound.buffers, bound.scalars, chosen, blocks
-        )
+        outputs, findings, counters = _simulated(dispatched, bound, chosen, blocks)
     try:
         reference = run_reference(kernel, bound.buffers, bound.scalars)
     except CheckFailed as failed:  # an index that is in the memory, but not in its dim
@@ -205,20 +202,16 @@ def _spread(kernel: Kernel, bound: Bound, expected: Mapping[str, Array]) -> dict
 
 
 def _simulated(
-    module: Operation,
-    kernel: Kernel,
-    buffers: Mapping[str, Array],
-    scalars: Mapping[str, int | float],
-    target: Device,
-    blocks: int | None,
+    dispatched: Dispatched, bound: Bound, target: Device, blocks: int | None
 ) -> tuple[dict[str, Array] | None, list[Finding], Counters | None]:
+    """The buffers after the kernel (None where it ended early), what the checks saw, and what it costs."""
     from warpsmith.compiler.tile_arguments import arranged
     from warpsmith.compiler.tile_memory import array_of
     from warpsmith.simt.checks import Checks
     from warpsmith.simt.launch import watch_kernel
     from warpsmith.simt.results import Finding
 
-    launch = arranged(module, kernel, buffers, scalars)
+    launch = arranged(dispatched.module, dispatched.kernel, bound.buffers, bound.scalars)
     checks = Checks(names=launch.names, device=target, blocks=blocks)
     try:
         results, result = watch_kernel(launch.module, launch.inputs, len(launch.outputs), checks)
@@ -226,10 +219,10 @@ def _simulated(
         if not isinstance(failed.finding, Finding):
             raise
         return None, [failed.finding], None
-    outputs = dict(buffers)
+    outputs = dict(bound.buffers)
     for name, data in zip(launch.outputs, results, strict=True):
-        parameter = next(p for p in kernel.parameters if p.name == name)
-        outputs[name] = array_of(parameter, data.reshape(-1), buffers[name])
+        parameter = next(p for p in dispatched.kernel.parameters if p.name == name)
+        outputs[name] = array_of(parameter, data.reshape(-1), bound.buffers[name])
     return outputs, list(result.findings), result.counters
 
 
@@ -253,8 +246,8 @@ def _differences(
             worst = ""
         else:
             type = of_numpy(wanted.dtype)
-            x, y = got.astype(np.float64), wanted.astype(np.float64)
             with np.errstate(all="ignore"):
+                x, y = got.astype(np.float64), wanted.astype(np.float64)
                 same = (x == y) | (np.isnan(x) & np.isnan(y))
                 scale = np.maximum(np.abs(y), type.smallest_normal)
                 error = np.where(same, 0.0, np.abs(x - y) / (scale * type.epsilon))

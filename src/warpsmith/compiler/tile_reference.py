@@ -25,7 +25,7 @@ from warpsmith.simt.handlers import HANDLERS
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter, Machine
 from warpsmith.simt.memory import Buffer
 from warpsmith.tile.buffers import buffer_of, memory_elements
-from warpsmith.tile.dispatch.leaving import lower_early_exits
+from warpsmith.tile.dispatch.early_exits import lower_early_exits
 from warpsmith.tile.program import Kernel
 from warpsmith.tile.scopes import Launch
 

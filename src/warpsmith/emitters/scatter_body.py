@@ -1,4 +1,9 @@
-"""The code of a scatter: where a slice goes, how an update is combined in, and the two ways to share the work.
+"""The code of a scatter: where a slice goes, how an update is combined in, and two ways to share the work.
+
+    ScatterBody.by_update   threads take elements of the updates
+    IndexSpread.by_index    warps take neighbouring indices, which are sorted; lanes share each slice
+
+A third, for updates whose order counts, is `scatter_order`; CPUs share out the output (`cpu/scatter.py`).
 
 In: the functions of the fusion and a scatter.  Out: the outputs, written.  Reference: sections 5.5.4 and 5.5.5.
 """
@@ -44,7 +49,7 @@ def update_map(scatter: Scatter, launch: Launch) -> IndexingMap:
 
 
 class ScatterBody:
-    """What both ways share."""
+    """What all ways share; and the way that takes elements of the updates."""
 
     def __init__(
         self, functions: KernelFunctions, scatter: Scatter, e: ElementalEmitter, ids: Sequence[Value], launch: Launch

@@ -30,7 +30,7 @@ _ONE_NAN_BITS = 32  # `max.NaN` and `min.NaN` give one NaN for all; f64 has no s
 
 @dataclass(frozen=True)
 class Scatter:
-    """One scatter.  `position` below is an index over the update's scatter dims, in their order."""
+    """One scatter: its operands, flags and dims by name."""
 
     instruction: HloInstruction
 

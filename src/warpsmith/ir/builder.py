@@ -5,7 +5,8 @@ Dialect modules (`ir/dialects/arith.py`...) hold typed helpers that take a build
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 from warpsmith.errors import InternalError
 from warpsmith.ir.attributes import Attribute
@@ -47,6 +48,16 @@ class Builder:
     def after(op: Operation) -> Builder:
         """A builder behind an op, with its location."""
         return Builder(op.block, op.next, op.location)
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Append to another block for a while."""
+        outer = self.block, self.anchor
+        self.block, self.anchor = block, None
+        try:
+            yield
+        finally:
+            self.block, self.anchor = outer
 
     def insert(self, op: Operation) -> Operation:
         """Put an unlinked op at the insertion point."""

@@ -1,1 +1,19 @@
-"""Passes over the IR, one file a pass; `manager.py` runs them by name, `pipeline.py` lists them in order."""
+"""Passes over the IR, one file a pass, named as on the command line; each begins with what it does to five lines of IR.
+
+`manager` runs passes by name, `pipeline` lists them in order for each kind of target.  By what they are for:
+
+    clean-up      canonicalize (patterns in canonical/), cse, licm, symbol-dce, erase-dead-functions, simplify-arith,
+                  simplify-affine
+    functions     inline, inline-calls, convert-pure-call
+    loops         lower-loops-to-scf, lower-xla-to-scf, lower-xla-shared, peel-loops, unswitch-loops, fit-loop-bounds,
+                  optimize-loops, unroll-marked-loops, prefetch-rows
+    memory        flatten-tensors, lower-tensors, merge-pointers, pack-sub-byte, lower-atomics, allocate-on-stack
+    vectors       vectorize-cpu, vectorize-loads-stores
+    numbers       expand-float-ops, expand-small-floats, expand-math, expand-approximate, expand-remainder, tabulate,
+                  library-calls
+    threads       threads-to-loops (a package), clamp-indices before it, guard-divisions after it; lower-workgroups
+    the end       convert-scf-to-cf, convert-to-llvm (a package)
+
+No passes themselves, but what several share: `symbols` (who names what), `capabilities` (which target has an
+instruction), `affine_lanes`, `lane_dependence` and `vector_lanes` (parts of vectorize-cpu).
+"""

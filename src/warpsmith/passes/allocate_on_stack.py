@@ -12,8 +12,8 @@ from __future__ import annotations
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation
-from warpsmith.ir.dialects import func
-from warpsmith.ir.types import I32, MemRefType, memref
+from warpsmith.ir.dialects import func, memory
+from warpsmith.ir.types import MemRefType, memref
 from warpsmith.passes.lower_tensors import SHARED
 
 NAME = "allocate-on-stack"
@@ -43,10 +43,5 @@ def _is_shared(op: Operation) -> bool:
 def _allocate(function: Operation, op: Operation) -> None:
     type = op.result.type
     assert isinstance(type, MemRefType)
-    attributes: dict[str, at.Attribute] = {
-        "operandSegmentSizes": at.dense_array((0, 0), I32),
-        "alignment": at.integer_attr(LINE_BYTES, at.I64),
-    }
     b = Builder.at_start(function.body, op.location)
-    local = b.op1("memref.alloca", (), memref(type.shape, type.element), attributes, op.result.name)
-    op.replace_by((local,))
+    op.replace_by((memory.alloca(b, memref(type.shape, type.element), LINE_BYTES, op.result.name),))

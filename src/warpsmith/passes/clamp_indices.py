@@ -53,7 +53,7 @@ def run(module: Operation) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ accesses
-def _vector_or_one(op: Operation, value: Value) -> int:
+def _elements(value: Value) -> int:
     return value.type.elements if isinstance(value.type, VectorType) else 1
 
 
@@ -76,8 +76,8 @@ _PLACES: dict[str, tuple[tuple[int, int], ...]] = {
 """The operands that are a memory and the index into it."""
 
 _WIDTHS: dict[str, Callable[[Operation], int]] = {
-    "vector.load": lambda op: _vector_or_one(op, op.result),
-    "vector.store": lambda op: _vector_or_one(op, op.operands[0]),
+    "vector.load": lambda op: _elements(op.result),
+    "vector.store": lambda op: _elements(op.operands[0]),
     "nvgpu.device_async_copy": _copied,
     "nvgpu.ldmatrix": lambda op: _ROW,
     "nvgpu.stmatrix": lambda op: _ROW,

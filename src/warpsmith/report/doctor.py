@@ -214,7 +214,7 @@ def _version_of(command: str, pattern: str) -> str:
     return found[1]
 
 
-_NO_DRIVER = "kernels run on the CPU and in the simulator; for a GPU install NVIDIA's driver"
+_NO_DRIVER = "kernels run on the CPU and in the simulator; for tile kernels on a GPU install NVIDIA's driver"
 
 
 def _gpu() -> str:

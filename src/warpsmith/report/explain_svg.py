@@ -258,11 +258,12 @@ def banks_panel(title: str, tile: SharedTile, map: IndexingMap) -> Panel:
     if crowded:
         legend["frame #c00000"] = "a conflict"
     each = f"{unit} elements, one word" if unit > 1 else "1 element"
+    active = sum(len(taken) for taken in hit.values())
     return Panel(
         title,
         f"{tile.dtype.name}{list(tile.dims)}, a cell is {each}, its colour the bank; framed: one access of warp 0, by "
         "lane\n"
-        f"{sum(len(each) for each in hit.values())} lanes, {verdict}",
+        f"{active} {'lane' if active == 1 else 'lanes'}, {verdict}",
         [str(row) if row % 2 == 0 else "" for row in range(shown_rows)],
         [str(column * unit) if column % 4 == 0 else "" for column in range(shown_columns)],
         cells,

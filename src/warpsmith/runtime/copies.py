@@ -1,4 +1,8 @@
-"""Copies of large arrays by all cores, past the caches: of a buffer that a kernel may not write to, but updates.
+"""Copies of arrays: of a buffer that a kernel may not write to, but updates.
+
+    below 1 MiB     by this core: to call another one takes as long
+    below 16 MiB    by all cores, a stretch each, through their caches: kernels share a buffer out by stretches, too
+    from there on   by all cores, past the caches, which couldn't hold it
 
 In: an array.  Out: a copy of it in memory of the pool.
 """
@@ -10,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.runtime import pool
 from warpsmith.runtime.buffers import default_pool, pointer
 from warpsmith.runtime.copy_kernel import GROUP_BYTES, LINE, copy_ir
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, load_kernels
@@ -19,24 +24,32 @@ __all__ = ["copied"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_LARGE = 16 << 20  # bytes from which on one core, through the caches, is slower
+_SMALL = 1 << 20
+_LARGE = 16 << 20  # bytes from which on the caches are in the way
+_CACHED_BYTES = 4 << 10  # that a workgroup copies through the caches
 
 
 @functools.cache
-def _code() -> llvm_jit.LoadedCode:
-    (code,) = load_kernels([copy_ir(GROUP_BYTES, source_alignment=1)])
+def _code(cached: bool) -> llvm_jit.LoadedCode:
+    (code,) = load_kernels([copy_ir(_group_bytes(cached), source_alignment=1, cached=cached)])
     return code
+
+
+def _group_bytes(cached: bool) -> int:
+    return _CACHED_BYTES if cached else GROUP_BYTES
 
 
 def copied(array: Array) -> Array:
     """A contiguous copy."""
     made = default_pool().empty(array.shape, array.dtype)
-    groups = array.nbytes // GROUP_BYTES
-    if array.nbytes < _LARGE or pointer(made) % LINE or not array.flags.c_contiguous:
+    if array.nbytes < _SMALL or pointer(made) % LINE or not array.flags.c_contiguous:
         np.copyto(made, array)
         return made
-    kernel = CpuKernel(_code(), "copy", groups, [ArgSpec(), ArgSpec(LINE)])
-    kernel.launch([pointer(array), pointer(made)])
-    done = groups * GROUP_BYTES
+    cached = array.nbytes < _LARGE
+    groups = array.nbytes // _group_bytes(cached)
+    kernel = CpuKernel(_code(cached), "copy", groups, [ArgSpec(), ArgSpec(LINE)])
+    function, argv, total, grain = kernel.prepared([pointer(array), pointer(made)])
+    pool.launch(function, argv, total, -(-total // pool.thread_count()) if cached else grain)
+    done = groups * _group_bytes(cached)
     made.reshape(-1).view(np.uint8)[done:] = array.reshape(-1).view(np.uint8)[done:]
     return made

@@ -1,4 +1,4 @@
-"""The LLVM IR of a kernel that copies memory past the caches: of large buffers, and to measure bandwidth.
+"""The LLVM IR of a kernel that copies memory, past the caches or through them: of buffers, and to measure bandwidth.
 
 In: how many bytes a workgroup copies.  Out: IR of `copy(argv, begin, end)`, which copies workgroups `begin` to `end`
 from the first buffer of `argv` to the second.
@@ -15,8 +15,12 @@ GROUP_BYTES = 256 << 10
 """Bytes that a workgroup copies, unless there is a reason for another number."""
 
 
-def copy_ir(group_bytes: int, *, source_alignment: int = LINE) -> str:
-    """The kernel, for workgroups of `group_bytes`, a multiple of two lines.  The target begins at a line."""
+def copy_ir(group_bytes: int, *, source_alignment: int = LINE, cached: bool = False) -> str:
+    """The kernel, for workgroups of `group_bytes`, a multiple of two lines.  The target begins at a line.
+
+    `cached`: what is copied is wanted soon, so it goes through the caches.
+    """
+    past = "" if cached else ", !nontemporal !0"
     return f"""
 define void @copy(ptr %argv, i64 %begin, i64 %end) {{
 entry:
@@ -36,8 +40,8 @@ loop:
   %d = getelementptr i8, ptr %out, i64 %j
   %x = load <16 x i32>, ptr %a, align {source_alignment}
   %y = load <16 x i32>, ptr %b, align {source_alignment}
-  store <16 x i32> %x, ptr %c, align {LINE}, !nontemporal !0
-  store <16 x i32> %y, ptr %d, align {LINE}, !nontemporal !0
+  store <16 x i32> %x, ptr %c, align {LINE}{past}
+  store <16 x i32> %y, ptr %d, align {LINE}{past}
   %next = add i64 %i, {2 * LINE}
   %more = icmp slt i64 %next, %hi
   br i1 %more, label %loop, label %exit

@@ -64,7 +64,8 @@ def _elect(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     machine = interpreter.machine
     active = np.ones(frame.threads, np.bool_) if frame.mask is None else np.broadcast_to(frame.mask, (frame.threads,))
     thread = np.arange(frame.threads)
-    warp = thread // machine.threads_per_block * 64 + thread % machine.threads_per_block // machine.warp_size
+    block, own = np.divmod(thread, machine.threads_per_block)
+    warp = block * -(-machine.threads_per_block // machine.warp_size) + own // machine.warp_size
     first = np.full(int(warp.max()) + 1, frame.threads)
     np.minimum.at(first, warp[active], thread[active])
     frame[op.result] = first[warp] == thread

@@ -1,18 +1,21 @@
-"""What a watch knows of a buffer."""
+"""What a watch knows of a buffer, and of accesses to it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from warpsmith.simt.in_flight import Flight
-from warpsmith.simt.shadow import Shadow
+from warpsmith.simt.shadow import Clock, Shadow
 
-__all__ = ["Tracked"]
+__all__ = ["Accesses", "New", "Tracked"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+New = Callable[[], Array] | None
+"""Gives the bytes that a store writes, a row an access."""
 
 
 @dataclass(eq=False, slots=True)
@@ -41,3 +44,31 @@ class Tracked:
     written: Array | None = None
     arriving: Flight | None = None
     leaving: Flight | None = None
+
+
+@dataclass(slots=True)
+class Accesses:
+    """One op's accesses to `size` bytes of a buffer from `start` on, a row an access; `new` gives what is stored."""
+
+    site: int
+    kind: str
+    buffer: Tracked
+    start: Array
+    size: int
+    clock: Clock
+    new: New = None
+
+    def take(self, rows: Array) -> Accesses:
+        """Some of them."""
+        start, clock = self.start[rows], self.clock.take(rows)
+        return Accesses(self.site, self.kind, self.buffer, start, self.size, clock, _some(self.new, rows))
+
+    def part(self, rows: Array, first: int, size: int) -> Accesses:
+        """Some bytes, from `first` on, of some of them; what is stored there isn't known."""
+        start, clock = self.start[rows] + first, self.clock.take(rows)
+        return Accesses(self.site, self.kind, self.buffer, start, size, clock)
+
+
+def _some(new: New, rows: Array) -> New:
+    """Some rows of what is stored."""
+    return None if new is None else lambda: np.asarray(new())[rows]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from warpsmith.errors import SimulationError
-from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Operation
 from warpsmith.ir.dialects import gpu
 from warpsmith.simt.interpreter import Frame, Handler, Interpreter
@@ -76,11 +75,9 @@ def exchange(
 
 
 def _shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    mode = op.attributes["mode"]
-    text = mode.text if isinstance(mode, at.OpaqueAttr) else op.str_attr("mode")
-    kind = next((k for k in ("xor", "up", "down", "idx") if k in text), "")
-    if not kind:
-        raise SimulationError(f"{op.name} of mode '{text}'")
+    kind = gpu.shuffle_mode(op)
+    if kind not in ("xor", "up", "down", "idx"):
+        raise SimulationError(f"{op.name} of mode '{kind}'")
     value, offset = (frame.array(v) for v in op.operands[:2])
     frame.bind(op.results, exchange(interpreter, frame, op, value, offset.astype(np.int64), kind))
 

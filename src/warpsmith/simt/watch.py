@@ -19,20 +19,19 @@ from warpsmith.simt.order import Order
 from warpsmith.simt.reach import Reach
 from warpsmith.simt.results import SECTOR, AccessCounters, Counters, Dim3, Finding, Party, Site
 from warpsmith.simt.shadow import NOBODY, Clock, Conflict, Shadow, comparison
-from warpsmith.simt.tracked import Tracked
+from warpsmith.simt.tracked import Accesses, New, Tracked
 from warpsmith.simt.traffic import WARP
 
 __all__ = ["Watch"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_New = Callable[[], Array] | None
 
 _SEVERAL = "several threads"
 _VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "cas": "changes"}
 
 
 class Watch:
-    """Sees a launch of `grid` blocks of `block` threads.  `describe` gives the place in the code of an op's key."""
+    """Sees the launch whose grid and block `counters` has.  `describe` gives the place in the code of an op's key."""
 
     def __init__(
         self,
@@ -181,7 +180,7 @@ class Watch:
         size: int,
         lanes: Array | None,
         turns: int = 1,
-        new: _New = None,
+        new: New = None,
         *,
         whole: bool = False,
         reach: Reach | None = None,
@@ -203,41 +202,41 @@ class Watch:
             add_cost(row, self.order, buffer, start, lanes, turns, whole=whole)
         if buffer.read_only and kind == "load" and reach is None:
             return
-        site, clock = self.site(key), self._clock(lanes, turns)
+        made = Accesses(self.site(key), kind, buffer, start, size, self._clock(lanes, turns), new)
         if reach is None:
-            self._check(site, kind, buffer, start, size, clock, new)
+            self._check(made)
             return
         for rows, first, some in reach.inside(buffer, start):
-            self._check(site, kind, buffer, start[rows] + first, some, clock.take(rows), None)
+            self._check(made.part(rows, first, some))
         for rows, first in reach.past(buffer, start):
-            at, who = start[rows] + first, clock.take(rows)
-            self._find("uninitialised-read", "reads, past its end,", site, kind, buffer, at, 0, who, rows.shape[0])
+            past = made.part(rows, first, 1)
+            self._find("uninitialised-read", "reads, past its end,", past, 0, rows.shape[0])
 
-    def _check(self, site: int, kind: str, buffer: Tracked, start: Array, size: int, clock: Clock, new: _New) -> None:
+    def _check(self, made: Accesses) -> None:
         """Look for what is wrong with accesses, and note them."""
+        buffer, kind = made.buffer, made.kind
         if buffer.read_only and kind == "load":
             return
-        early = self._early(buffer, kind, start, size, site, clock)
+        early = self._early(made)
         if early is not None:
             kept = np.flatnonzero(~early)
             if not kept.size:
                 return
-            start, clock, new = start[kept], clock.take(kept), _some(new, kept)
+            made = made.take(kept)
         shadow = buffer.shadow
         if shadow is None:
             shadow = buffer.shadow = Shadow(buffer.data.size, self._per_block)
-        where = shadow.where(start, size)
+        where = shadow.where(made.start, made.size)
         if buffer.read_only:
-            self._find("read-only-write", "writes to", site, kind, buffer, start, 0, clock, start.shape[0])
+            self._find("read-only-write", "writes to", made, 0, made.start.shape[0])
         if buffer.fresh and not buffer.packed and kind != "store":
             unwritten = shadow.unwritten(where)
             if unwritten.any():
                 first, many = int(unwritten.argmax()), int(np.count_nonzero(unwritten))
-                what = "reads what nobody wrote in"
-                self._find("uninitialised-read", what, site, kind, buffer, start, first, clock, many)
-        same = comparison(buffer.data, start, size, new)
-        for conflict in shadow.access(kind, where, clock, site, same):
-            self._conflict(conflict, site, kind, buffer, start, clock)
+                self._find("uninitialised-read", "reads what nobody wrote in", made, first, many)
+        same = comparison(buffer.data, made.start, made.size, made.new)
+        for conflict in shadow.access(kind, where, made.clock, made.site, same):
+            self._conflict(conflict, made)
 
     def _clock(self, lanes: Array | None, turns: int) -> Clock:
         who = lanes if lanes is not None else (np.arange(self.threads * turns) if turns > 1 else None)
@@ -270,24 +269,22 @@ class Watch:
         self,
         code: str,
         what: str,
-        site: int,
-        kind: str,
-        buffer: Tracked,
-        start: Array,
+        made: Accesses,
         first: int,
-        clock: Clock,
         count: int,
         *,
         more: str = "",
         other: Party | None = None,
         dedupe: int = -1,
     ) -> None:
-        byte = int(start[first]) % (buffer.copy or buffer.data.size)
+        """Add a finding about `count` of these accesses, of which `first` is one."""
+        buffer, site = made.buffer, made.site
+        byte = int(made.start[first]) % (buffer.copy or buffer.data.size)
         index = byte // buffer.item if buffer.item else None
         place = f"element {index} (byte {byte})" if index is not None else f"byte {byte}"
-        block, thread = self._who(int(clock.thread[first]))
+        block, thread = self._who(int(made.clock.thread[first]))
         name = buffer.name if buffer.name.endswith("memory") else f"{buffer.name} in {buffer.space} memory"
-        kind = "atomic" if kind == "cas" else kind
+        kind = "atomic" if made.kind == "cas" else made.kind
         finding = Finding(
             code,
             f"{self._sites[site].op} {what} {place} of {name}{more}",
@@ -304,8 +301,8 @@ class Watch:
         )
         self.findings.add(finding, (code, site, dedupe, buffer.name))
 
-    def _conflict(self, found: Conflict, site: int, kind: str, buffer: Tracked, start: Array, clock: Clock) -> None:
-        code = "race"
+    def _conflict(self, found: Conflict, made: Accesses) -> None:
+        code, kind = "race", made.kind
         if kind == found.kind == "store":
             code = "same-value-write" if found.same else "double-write"
         block, thread = (None, None) if found.other == NOBODY else self._who(found.other)
@@ -318,41 +315,37 @@ class Watch:
             more += " (the same value)"
         more += (
             ", with no barrier between them"
-            if block is None or block == self._who(int(clock.thread[found.index]))[0]
+            if block is None or block == self._who(int(made.clock.thread[found.index]))[0]
             else (", and nothing orders blocks")
         )
         if wait is not None:
             more = more.replace("between them", f"after the copying thread's wait ({self._place(wait)})")
         other = "atomic" if found.kind == "cas" else found.kind
         party = Party(self._sites[found.site], other, block, thread)
-        self._find(
-            code, _VERBS[kind], site, kind, buffer, start, found.index, clock, found.count,
-            more=more, other=party, dedupe=found.site,
-        )  # fmt: skip
+        self._find(code, _VERBS[kind], made, found.index, found.count, more=more, other=party, dedupe=found.site)
 
     def _place(self, site: int) -> str:
         """A place in the code in a few words."""
         found = self._sites[site]
         return f"{found.op} in line {found.line}" if found.line else found.text or found.op
 
-    def _early(self, buffer: Tracked, kind: str, start: Array, size: int, site: int, clock: Clock) -> Array | None:
+    def _early(self, made: Accesses) -> Array | None:
         """Which accesses meet an asynchronous copy in flight: one that writes there, or reads what they write."""
+        buffer, kind, start = made.buffer, made.kind, made.start
         found: Array | None = None
         flights = ((buffer.arriving, "writes"), (buffer.leaving if kind != "load" else None, "reads"))
         for flight, doing in flights:
-            hit = flight.hit(start, size) if flight is not None else None
+            hit = flight.hit(start, made.size) if flight is not None else None
             if flight is None or hit is None:
                 continue
             found = hit if found is None else found | hit
             first = int(hit.argmax())
-            copy, row = flight.at(int(start[first]), size)
+            copy, row = flight.at(int(start[first]), made.size)
             reason = copy.reason(row, lambda key: self._place(self.site(key)))
             party = Party(self._sites[self.site(copy.key)], "copy", *self._who(int(self.order.thread[copy.lanes[row]])))
-            self._find(
-                "copy-in-flight", _VERBS[kind], site, kind, buffer, start, first, clock, int(hit.sum()),
-                more=f", which an asynchronous copy still {doing}: {reason}",
-                other=party, dedupe=self.site(copy.key),
-            )  # fmt: skip
+            more = f", which an asynchronous copy still {doing}: {reason}"
+            many, dedupe = int(hit.sum()), self.site(copy.key)
+            self._find("copy-in-flight", _VERBS[kind], made, first, many, more=more, other=party, dedupe=dedupe)
         return found
 
     # --------------------------------------------------------------------------------------------------------- the end
@@ -393,8 +386,3 @@ class Watch:
             ),
             ("unwritten-output", buffer.name),
         )
-
-
-def _some(new: _New, rows: Array) -> _New:
-    """Some rows of what is stored."""
-    return None if new is None else lambda: np.asarray(new())[rows]

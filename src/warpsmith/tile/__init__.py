@@ -23,17 +23,30 @@ laneid, warpid, wgid, tid_in_wg, wid_in_wg, tx, m = (
     _layout.tx,
     _layout.m,
 )
+bx, by, bz, cbx, cby, cbz = (_layout.AXES[name] for name in ("bx", "by", "bz", "cbx", "cby", "cbz"))
+P, F, Bank, TLane, TCol = (_layout.AXES[name] for name in ("P", "F", "Bank", "TLane", "TCol"))
 mma_a, mma_b, mma_c = _layout.mma_a, _layout.mma_b, _layout.mma_c
 
 __all__ = [
+    "Bank",
     "ComposeLayout",
+    "F",
     "JitKernel",
     "Kernel",
+    "P",
     "R",
     "S",
     "T",
+    "TCol",
+    "TLane",
     "TileLayout",
     "Tx",
+    "bx",
+    "by",
+    "bz",
+    "cbx",
+    "cby",
+    "cbz",
     "laneid",
     "m",
     "mma_a",

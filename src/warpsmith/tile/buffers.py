@@ -25,6 +25,7 @@ __all__ = [
     "Stride",
     "buffer_of",
     "extents_of",
+    "first_element",
     "layout_attr",
     "layout_of",
     "memory_elements",
@@ -62,6 +63,14 @@ def layout_of(attribute: at.Attribute) -> AnyLayout | None:
 def plain(layout: AnyLayout) -> TileLayout:
     """The layout without its swizzle."""
     return layout.tile if isinstance(layout, ComposeLayout) else layout
+
+
+def first_element(layout: AnyLayout) -> int:
+    """The least place in memory that a layout has, down to a whole period where it is swizzled."""
+    held = plain(layout).storage()
+    first = sum(held.offset.values())
+    first += sum(min(0, each.stride) * (each.extent - 1) for each in (*held.shard, *held.replica))
+    return first // layout.period * layout.period if isinstance(layout, ComposeLayout) else first
 
 
 def memory_elements(layout: AnyLayout | None, shape: Sequence[int]) -> int:

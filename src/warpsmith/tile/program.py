@@ -116,9 +116,11 @@ def jit(function: Callable[..., Any]) -> JitKernel:
     """A kernel whose `T.constexpr` parameters are given later, to `.specialize(...)`."""
     source = source_of(function)
     names = captured_names(function, 2)
-    constants = tuple(each.arg for each in source.node.args.args if _is_constant(function, each, names))
+    every = (*source.node.args.args, *source.node.args.kwonlyargs)
+    constants = tuple(each.arg for each in every if _is_constant(function, each, names))
     defaults = function.__defaults__ or ()
     given = dict(zip([each.arg for each in source.node.args.args][-len(defaults) :], defaults, strict=False))
+    given |= function.__kwdefaults__ or {}
     return JitKernel(function, names, constants, {name: given[name] for name in constants if name in given})
 
 
@@ -149,7 +151,8 @@ def _parameters(function: Callable[..., Any], reader: Statements, constants: Map
     from warpsmith.tile.frontend import views
 
     arguments = reader.state.source.node.args
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+    named = any(each.arg not in constants for each in arguments.kwonlyargs)
+    if arguments.vararg or arguments.kwarg or named or arguments.posonlyargs:
         raise TileSyntaxError("a kernel's parameters are plain: name: T.handle")
     defaulted = {each.arg for each in arguments.args[len(arguments.args) - len(arguments.defaults) :]}
     for each in arguments.args:

@@ -189,9 +189,13 @@ class _Part:
 
     def _mine(self, numbers: Sequence[Value]) -> Value:
         """Whether a slice fits, and some of it is in this part."""
-        e = self.e
+        e, scatter = self.e, self.scatter
+        if len(numbers) == 1 and scatter.window[self.along] == 1:
+            # A place of this part is one of the operand's: one unsigned comparison says both.
+            offset = arith.binary(e.b, "subi", numbers[0], self.low)
+            return arith.cmpi(e.b, "ult", offset, arith.binary(e.b, "subi", self.high, self.low))
         found = self.body.fits(numbers)
-        last = arith.binary(e.b, "addi", numbers[0], e.index(self.scatter.window[self.along] - 1))
+        last = arith.binary(e.b, "addi", numbers[0], e.index(scatter.window[self.along] - 1))
         begins = arith.cmpi(e.b, "slt", numbers[0], self.high)
         ends = arith.cmpi(e.b, "sge", last, self.low)
         return arith.binary(e.b, "andi", found, arith.binary(e.b, "andi", begins, ends))
@@ -301,9 +305,8 @@ class _Part:
     ) -> list[Value]:
         e = self.e
         place = arith.binary(e.b, "addi", numbers[0], window[self.scatter.kept_dims.index(self.along)])
-        inside = arith.binary(
-            *(e.b, "andi"), arith.cmpi(e.b, "sge", place, self.low), arith.cmpi(e.b, "slt", place, self.high)
-        )
+        begun, open_ = arith.cmpi(e.b, "sge", place, self.low), arith.cmpi(e.b, "slt", place, self.high)
+        inside = arith.binary(e.b, "andi", begun, open_)
         return e.only_if(inside, tensors, lambda: self._element(position, numbers, window, tensors))
 
     def _element(

@@ -196,6 +196,13 @@ def sync_threads(b: Builder, tensors: Sequence[Value]) -> list[Value]:
     return list(b.create("xla_gpu.sync_threads", tensors, [v.type for v in tensors], hint="synced_tensor").results)
 
 
+def shuffle_mode(op: Operation) -> str:
+    """How a `gpu.shuffle` picks lanes: xor, up, down, idx; whatever else its attribute says."""
+    mode = op.attributes["mode"]
+    text = mode.text if isinstance(mode, at.OpaqueAttr) else op.str_attr("mode")
+    return text.removeprefix("#gpu<shuffle_mode ").removesuffix(">")
+
+
 def shuffle_reduce(b: Builder, combiner: str, values: Sequence[Value], distance: int) -> list[Value]:
     """Combine lanes of a warp pairwise at distances `distance`, half of it, .. 1 by function `combiner`."""
     attributes = {"combiner": at.symbol(combiner), "max_distance": at.integer_attr(distance, at.I64)}

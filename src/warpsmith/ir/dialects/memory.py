@@ -5,13 +5,13 @@ Tensor values are in destination-passing style: `tensor.insert` gives the tensor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Effect, Operation, OpRow, Trait, Value
 from warpsmith.ir.format_kinds import ATOMIC_KINDS
-from warpsmith.ir.types import element_type
+from warpsmith.ir.types import I32, MemRefType, element_type
 
 ROWS = [
     OpRow("tensor.extract", ("tensor", "indices*"), syntax="tensor_extract", result_hint="extracted"),
@@ -78,6 +78,18 @@ def load(b: Builder, source: Value, index: Value) -> Value:
 def store(b: Builder, value: Value, dest: Value, index: Value) -> Operation:
     """`memref.store` at one flat index."""
     return b.create("memref.store", (value, dest, index))
+
+
+def alloca(
+    b: Builder, type: MemRefType, alignment: int, name: str = "", attributes: Mapping[str, at.Attribute] | None = None
+) -> Value:
+    """Memory of a known size until the function returns; `alignment` in bytes."""
+    found: dict[str, at.Attribute] = {
+        "operandSegmentSizes": at.dense_array((0, 0), I32),
+        "alignment": at.integer_attr(alignment, at.I64),
+        **(attributes or {}),
+    }
+    return b.op1("memref.alloca", (), type, found, name)
 
 
 def atomic_rmw(b: Builder, kind: str, value: Value, dest: Value, index: Value) -> Value:

@@ -8,7 +8,7 @@ from warpsmith.errors import LoweringError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import REGISTRY, Operation, Value
-from warpsmith.ir.dialects import vector
+from warpsmith.ir.dialects import gpu, vector
 from warpsmith.ir.effects import constant_of
 from warpsmith.ir.types import I32, I64, IntegerType, Type, VectorType, bit_width, element_type, integer, with_element
 from warpsmith.ir.types import vector as vector_type
@@ -97,10 +97,9 @@ def warp_shuffle(low: Lowering, op: Operation) -> None:
     """
     value, offset, width = op.operands
     size = constant_of(width)
-    mode = op.attributes["mode"]
-    if size is None or op.results[1].users or not isinstance(mode, at.OpaqueAttr):
+    kind = gpu.shuffle_mode(op)
+    if size is None or op.results[1].users or kind not in _SHUFFLES:
         raise LoweringError(f"{op.name} over an unknown width, or with its second result in use{where(op)}")
-    kind = mode.text.removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     b = Builder.before(op)
     # Towards lower lanes the clamp is the first lane, else the last one.
     everyone, clamp = number(b, -1, I32), number(b, 0 if kind == "up" else size.value - 1, I32)

@@ -13,7 +13,7 @@ from warpsmith.errors import LoweringError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Value
-from warpsmith.ir.dialects import arith, memory
+from warpsmith.ir.dialects import arith, gpu, memory
 from warpsmith.ir.dialects import vector as vec
 from warpsmith.ir.types import F32, INDEX, MemRefType, bit_width
 from warpsmith.passes.threads_to_loops.levels import WARP_SIZE
@@ -81,11 +81,9 @@ def _index(b: Builder, name: str, value: Value, constant: int) -> Value:
 def _shuffle(op: Operation, lane: Lane) -> list[Value]:
     """Lanes outside the warp, or the block, give a thread its own value."""
     b = lane.b
-    mode = op.attributes["mode"]
-    text = mode.text if isinstance(mode, at.OpaqueAttr) else op.str_attr("mode")
-    kind = next((k for k in _SOURCES if k in text), None)
-    if kind is None:
-        raise LoweringError(f"{op.name} of mode '{text}' has no form on a CPU")
+    kind = gpu.shuffle_mode(op)
+    if kind not in _SOURCES:
+        raise LoweringError(f"{op.name} of mode '{kind}' has no form on a CPU")
     offset = lane.own(op.operands[1])
     if offset.type is not INDEX:
         offset = arith.cast(b, "index_cast", offset, INDEX)

@@ -19,6 +19,7 @@ import numpy as np
 from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Block, Effect, Operation, Trait, Value
 from warpsmith.ir.dialects import gpu
+from warpsmith.ir.dialects.tile import PRIVATE
 from warpsmith.ir.effects import is_pure
 from warpsmith.ir.types import MemRefType, VectorType, is_integer, numpy_dtype
 
@@ -27,7 +28,6 @@ __all__ = ["LOADS", "STORES", "WARP_SIZE", "Level", "Levels", "is_private"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _ELECT = "nvvm.elect.sync"
-_PRIVATE = 5  # the address space of a thread's own memory
 WARP_SIZE = 32
 
 
@@ -198,4 +198,4 @@ class Levels:
 
 def is_private(value: Value) -> bool:
     """Whether a value is memory of which each thread has its own."""
-    return isinstance(value.type, MemRefType) and value.type.space == _PRIVATE
+    return isinstance(value.type, MemRefType) and value.type.space == PRIVATE

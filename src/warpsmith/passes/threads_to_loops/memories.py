@@ -1,6 +1,6 @@
 """Memory with one element a thread: values that live across a synchronisation, and private memories.
 
-In: a type, or a private memory's `memref.alloca`.  Out: an `memref.alloca` of the block, element (register, thread) at
+In: a type, or a private memory's `memref.alloca`.  Out: a `memref.alloca` of the block, element (register, thread) at
 `register * threads + thread`, so that neighbouring threads' copies of one register are neighbours.  All of them stand
 at the top of the function.  Accesses of vectors are taken apart into elements, which LLVM joins over threads instead.
 """
@@ -11,12 +11,11 @@ import sys
 from dataclasses import dataclass
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.dialects import arith, memory
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.types import I32, MemRefType, Type, VectorType, bit_width, element_type, memref
+from warpsmith.ir.types import MemRefType, Type, VectorType, bit_width, element_type, memref
 
 __all__ = ["MOST_BYTES", "Memories", "Slot"]
 
@@ -48,11 +47,7 @@ class Memories:
     def allocate(self, elements: int, element: Type, name: str) -> Value:
         """A buffer for the block."""
         self.bytes += elements * max(1, bit_width(element) // 8)
-        attributes: dict[str, at.Attribute] = {
-            "operandSegmentSizes": at.dense_array((0, 0), I32),
-            "alignment": at.integer_attr(_LINE_BYTES, at.I64),
-        }
-        return self.b.op1("memref.alloca", (), memref((elements,), element), attributes, name)
+        return memory.alloca(self.b, memref((elements,), element), _LINE_BYTES, name)
 
     def slot(self, type: Type, name: str) -> Slot:
         """Room for a value a thread."""

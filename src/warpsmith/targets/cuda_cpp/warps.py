@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir.attributes import IntegerAttr, OpaqueAttr, StringAttr
+from warpsmith.ir.attributes import IntegerAttr, StringAttr
 from warpsmith.ir.core import Operation, Value
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.arith import constant_int
@@ -45,10 +45,9 @@ def _lane(w: Writer, op: Operation) -> None:
 
 def _shuffle(w: Writer, op: Operation) -> Expr:
     value, offset, width = op.operands
-    size, mode = constant_int(width), op.attributes["mode"]
-    if size is None or op.results[1].users or not isinstance(mode, OpaqueAttr):
+    size, kind = constant_int(width), gpu.shuffle_mode(op)
+    if size is None or op.results[1].users or kind not in ("xor", "up", "down", "idx"):
         raise LoweringError(f"{op.name} over an unknown width, or with its second result in use{place(op)}")
-    kind = mode.text.removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     function = "__shfl_sync" if kind == "idx" else f"__shfl_{kind}_sync"
     arguments = [atom("0xffffffff", INT), w.value(value), w.value(offset)]
     if size != _WARP:

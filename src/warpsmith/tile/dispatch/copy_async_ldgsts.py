@@ -16,8 +16,8 @@ from warpsmith.tile.dispatch.digits import farthest, merged, refine
 from warpsmith.tile.dispatch.emission import address, distance_of
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SAME_ELEMENTS, SCOPE, capability, pair
 from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
-from warpsmith.tile.dispatch.sharing import shared_out, turns_in_words
 from warpsmith.tile.dispatch.widths import carve, elements, widest
+from warpsmith.tile.dispatch.work_sharing import shared_out, turns_in_words
 
 __all__ = ["VARIANTS"]
 

@@ -16,8 +16,8 @@ from warpsmith.tile.dispatch.emission import distance_of
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, pair
 from warpsmith.tile.dispatch.registry import Predicate, Variant
-from warpsmith.tile.dispatch.sharing import shared_out, turns_in_words
 from warpsmith.tile.dispatch.widths import carve, elements, widest
+from warpsmith.tile.dispatch.work_sharing import shared_out, turns_in_words
 
 __all__ = ["NOT_DISTRIBUTED", "VARIANTS"]
 

@@ -26,6 +26,8 @@ __all__ = [
     "Factors",
     "Placement",
     "Step",
+    "distance_to",
+    "extent_of",
     "farthest",
     "merged",
     "place",
@@ -65,6 +67,15 @@ class Digit:
 
     extent: int
     steps: tuple[Step, ...]
+
+
+def distance_to(number: int, digits: Sequence[Digit], operand: int) -> int:
+    """How far element `number` of digits (outermost first) lies from the first; numbers past the end begin again."""
+    total = 0
+    for digit in reversed(digits):
+        number, own = divmod(number, digit.extent)
+        total += own * digit.steps[operand].stride
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +167,10 @@ def place(region: RegionInfo, scope: str) -> Placement:
         ]
         kept, moved = _slice(region, d, factors, extent)
         dims.append(tuple(kept))
-        offset, thread = _begin(region, d, begin, factors, moved, offset, thread, terms)
+        further, threads, expr = _begin(region, d, begin, factors, moved)
+        offset, thread = offset + further, thread + threads
+        if expr is not None:
+            terms.append((expr, begin))
     replicas = tuple(
         (each.extent, Step(each.stride * thread_stride(scope, each.axis, region), True))
         if each.axis.is_thread
@@ -219,17 +233,8 @@ def _slice(region: RegionInfo, d: int, factors: Factors, extent: int) -> tuple[l
     return kept, extent
 
 
-def _begin(
-    region: RegionInfo,
-    d: int,
-    begin: Value,
-    factors: Factors,
-    unit: int,
-    offset: int,
-    thread: int,
-    terms: list[tuple[Expr, Value]],
-) -> tuple[int, int]:
-    """Where the part begins: the offsets that its beginning adds."""
+def _begin(region: RegionInfo, d: int, begin: Value, factors: Factors, unit: int) -> tuple[int, int, Expr | None]:
+    """What the beginning of a part of a dim adds: elements, threads, and an expression of it where it isn't known."""
     known = affine.linear(begin)
     is_constant = not known.terms
     if (known.constant % unit if is_constant else affine.divisor(begin) % unit) and unit > 1:
@@ -238,7 +243,8 @@ def _begin(
             f"dim {d} of {region} begins at {start}, which isn't known to be a multiple of {unit}: the region would "
             "cut through the layout's factors"
         )
-    block = math.prod(size for size, _ in factors)
+    offset, thread = 0, 0
+    block = extent_of(factors)
     expr: Expr | None = None
     for k, (size, step) in enumerate(factors):
         block //= size
@@ -259,9 +265,7 @@ def _begin(
         digit_expr = mod(digit_expr, size) if k else digit_expr
         term = mul(digit_expr, step.stride)
         expr = term if expr is None else add(expr, term)
-    if expr is not None:
-        terms.append((expr, begin))
-    return offset, thread
+    return offset, thread, expr
 
 
 # ----------------------------------------------------------------------------------------------------------- refinement
@@ -276,24 +280,25 @@ def refine(placements: Sequence[Placement]) -> list[Digit]:
     return merged(digits)
 
 
-def _extent(factors: Factors) -> int:
+def extent_of(factors: Factors) -> int:
+    """How many elements factors number."""
     return math.prod(size for size, _ in factors)
 
 
 def _aligned(anchor: Placement, other: Placement) -> list[list[tuple[int, Step]]]:
     """The other operand's factors, dim by dim of the anchor."""
-    wanted = [_extent(factors) for factors in anchor.dims]
+    wanted = [extent_of(factors) for factors in anchor.dims]
     found = [list(factors) for factors in other.dims]
-    if len(found) != len(wanted) or any(_extent(f) not in (1, w) for f, w in zip(found, wanted, strict=False)):
-        real = [factors for factors in found if _extent(factors) != 1]
-        if [_extent(f) for f in real] == [w for w in wanted if w != 1]:
+    if len(found) != len(wanted) or any(extent_of(f) not in (1, w) for f, w in zip(found, wanted, strict=False)):
+        real = [factors for factors in found if extent_of(factors) != 1]
+        if [extent_of(f) for f in real] == [w for w in wanted if w != 1]:
             rest = iter(real)
             found = [next(rest) if w != 1 else [(1, Step(0))] for w in wanted]
         else:
             found = [[(1, Step(0))] for _ in range(len(wanted) - len(found))] + found
     result: list[list[tuple[int, Step]]] = []
     for d, (factors, extent) in enumerate(zip(found, wanted, strict=True)):
-        own = _extent(factors)
+        own = extent_of(factors)
         if own not in (1, extent):
             raise Decline(f"dim {d}: {other.region} has {own} elements against {extent} (equal or 1)")
         result.append([(extent, Step(0))] if own == 1 else factors)

@@ -17,13 +17,14 @@ from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Location, Operation, Value
 from warpsmith.ir.dialects import func, tile
 from warpsmith.ir.effects import is_pure
+from warpsmith.ir.types import MemRefType
 from warpsmith.tile.active import Active, everyone, narrow, narrow_loop
 from warpsmith.tile.bounds import region_outside
 from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of
 from warpsmith.tile.dispatch.advice import advice
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.finish import finish
-from warpsmith.tile.dispatch.registry import Decline, Variant, variants_of
+from warpsmith.tile.dispatch.registry import ALIASES, Decline, Variant, variants_of
 from warpsmith.tile.dispatch.storage import Ids, Storage
 from warpsmith.tile.frontend.source import span_at
 from warpsmith.tile.program import Kernel
@@ -158,7 +159,7 @@ class _Walk:
         known = variants_of(call.row.name)
         if call.forced is None:
             return [variant for variant in known if not variant.forced]
-        chosen = [variant for variant in known if variant.name == call.forced]
+        chosen = [variant for variant in known if variant.name in ALIASES.get(call.forced, (call.forced,))]
         if not chosen:
             names = [variant.name for variant in known]
             raise DispatchFailed(
@@ -268,7 +269,8 @@ def _describe(function: Operation, kernel: Kernel, device: Device) -> None:
             argument = function.body.args[number]
             if not _is_written(argument):
                 attributes["xla.invariant"] = at.UNIT
-            elements = getattr(argument.type, "shape", (0,))[0]
+            assert isinstance(argument.type, MemRefType)
+            elements = argument.type.shape[0]
             wide = wide or elements < 0 or elements * info.type.bytes >= 1 << 31
             if elements > 0:
                 attributes["llvm.dereferenceable"] = at.integer_attr(elements * info.type.bytes)

@@ -54,8 +54,8 @@ def emit(call: CallContext) -> str:
     for digit in digits:
         if not digit.steps[0].is_thread:
             private.append(digit)
-        for number, step in enumerate(digit.steps):
-            _check_thread(call, digit, number, step.is_thread, roles, placements)
+        for number, role in enumerate(roles):
+            _check_thread(digit, number, role, placements)
     for role, placement in zip(roles[1:], placements[1:], strict=True):
         _check_copies(role, placement, placements[0])
     private = merged(sorted(private, key=lambda d: -d.steps[0].stride))
@@ -73,12 +73,10 @@ def emit(call: CallContext) -> str:
     return f"each thread: its {count} of {placements[0].buffer.name}"
 
 
-def _check_thread(
-    call: CallContext, digit: Digit, number: int, is_thread: bool, roles: list[str], placements: list[Placement]
-) -> None:
+def _check_thread(digit: Digit, number: int, role: str, placements: list[Placement]) -> None:
     """A source lies where the destination does, or is copied there."""
     anchor, own = digit.steps[0], digit.steps[number]
-    if not anchor.is_thread and not is_thread:
+    if not anchor.is_thread and not own.is_thread:
         return
     if anchor == own:
         return
@@ -87,8 +85,8 @@ def _check_thread(
         copies = [(extent, step.stride) for extent, step in placements[number].replicas if step.is_thread]
         if covers(copies, digit.extent, anchor.stride):
             return
-        raise Decline(f"{roles[number]} {name} isn't copied to the threads among which dst is spread")
-    raise Decline(f"{roles[number]} {name} is spread over threads otherwise than dst {placements[0].buffer.name}")
+        raise Decline(f"{role} {name} isn't copied to the threads among which dst is spread")
+    raise Decline(f"{role} {name} is spread over threads otherwise than dst {placements[0].buffer.name}")
 
 
 def _check_copies(role: str, placement: Placement, anchor: Placement) -> None:

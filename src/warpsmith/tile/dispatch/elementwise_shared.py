@@ -19,7 +19,7 @@ from warpsmith.tile.dispatch.emission import digit_sum
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, ROUNDING, SCOPE, all_in
 from warpsmith.tile.dispatch.registry import Variant
-from warpsmith.tile.dispatch.sharing import shared_out, turns_in_words
+from warpsmith.tile.dispatch.work_sharing import shared_out, turns_in_words
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
 from warpsmith.tile.scopes import WARPGROUP

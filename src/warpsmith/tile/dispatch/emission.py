@@ -197,11 +197,9 @@ def loop(b: Builder, turns: int, name: str = "f", *, unroll: bool = False) -> Ge
     op = scf.for_(b, arith.index(b, 0), arith.index(b, turns), arith.index(b, 1), iv_name=name)
     if unroll:
         op.attributes["tile.unroll"] = at.UNIT
-    outer = b.block, b.anchor
-    b.block, b.anchor = op.body, None
-    yield op.body.args[0]
-    scf.yield_(b)
-    b.block, b.anchor = outer
+    with b.inside(op.body):
+        yield op.body.args[0]
+        scf.yield_(b)
 
 
 @contextmanager
@@ -211,11 +209,9 @@ def when(b: Builder, condition: Value | None) -> Generator[None]:
         yield
         return
     op = scf.if_(b, condition)
-    outer = b.block, b.anchor
-    b.block, b.anchor = op.regions[0].blocks[0], None
-    yield
-    scf.yield_(b)
-    b.block, b.anchor = outer
+    with b.inside(op.body):
+        yield
+        scf.yield_(b)
 
 
 def conjunction(b: Builder, conditions: Sequence[Value]) -> Value | None:

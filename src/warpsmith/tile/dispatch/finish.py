@@ -16,7 +16,7 @@ from warpsmith.ir.effects import is_removable
 from warpsmith.ir.types import MemRefType
 from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.dispatch.addressing import coordinate_address
-from warpsmith.tile.dispatch.leaving import lower_early_exits
+from warpsmith.tile.dispatch.early_exits import lower_early_exits
 from warpsmith.tile.dispatch.moves import load_elements, store_elements
 from warpsmith.tile.dispatch.storage import Storage
 

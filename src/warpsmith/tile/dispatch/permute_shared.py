@@ -21,11 +21,11 @@ from warpsmith.indexing import Expr, add, floordiv, mod, mul
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Value
-from warpsmith.ir.dialects import arith, nvgpu, tile
-from warpsmith.ir.types import I32, memref
+from warpsmith.ir.dialects import arith, memory, nvgpu, tile
+from warpsmith.ir.types import memref
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.copy_shared import NOT_DISTRIBUTED
-from warpsmith.tile.dispatch.digits import Digit, Placement, refine
+from warpsmith.tile.dispatch.digits import Digit, Placement, distance_to, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum, load, loop, store
 from warpsmith.tile.dispatch.fragments import halves, take
 from warpsmith.tile.dispatch.moves import read, write
@@ -69,15 +69,7 @@ class _Order:
             ((lane ^ turn) % self.mixed(), self.partners),
             (turn // self.mixed(), self.rest),
         )
-        return sum(_distance(number, digits, operand) for number, digits in parts)
-
-
-def _distance(number: int, digits: Sequence[Digit], operand: int) -> int:
-    total = 0
-    for digit in reversed(digits):
-        number, own = divmod(number, digit.extent)
-        total += own * digit.steps[operand].stride
-    return total
+        return sum(distance_to(number, digits, operand) for number, digits in parts)
 
 
 def _orders(digits: Sequence[Digit], bytes: int) -> list[_Order]:
@@ -135,14 +127,8 @@ def _best(digits: Sequence[Digit], places: Sequence[Placement], widest_: int) ->
 
 def _staging(call: CallContext, count: int) -> Value:
     """An array of a thread's own."""
-    function = call.storage.function
-    type = call.region("dst").buffer.type
-    attributes: dict[str, at.Attribute] = {
-        "operandSegmentSizes": at.dense_array((0, 0), I32),
-        "alignment": at.integer_attr(16, at.I64),
-    }
-    top = Builder.at_start(function.body, call.op.location)
-    return top.op1("memref.alloca", (), memref((count,), type.ir, tile.PRIVATE), attributes, "staged")
+    top = Builder.at_start(call.storage.function.body, call.op.location)
+    return memory.alloca(top, memref((count,), call.region("dst").buffer.type.ir, tile.PRIVATE), 16, "staged")
 
 
 def emit(call: CallContext) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
 from warpsmith.ir.types import element_type
 from warpsmith.tile import affine
-from warpsmith.tile.buffers import RegionInfo
+from warpsmith.tile.buffers import BufferInfo, RegionInfo, first_element, memory_elements
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.registry import Decline, Predicate
 from warpsmith.tile.layout import TileLayout
@@ -102,7 +103,8 @@ def _is_apart(dst: RegionInfo, src: RegionInfo) -> bool:
     """Whether two regions of one memory are the same, or have nothing in common."""
     one, other = dst.buffer, src.buffer
     if (one.layout, one.type, one.shape) != (other.layout, other.type, other.shape):
-        return False
+        first, second = sorted((_bytes_of(one), _bytes_of(other)), key=lambda each: each.start)
+        return first.stop <= second.start
     gaps = [affine.difference(a, b) for a, b in zip(src.mins, dst.mins, strict=True)]
     if dst.extents == src.extents and all(gap == 0 for gap in gaps):
         return True
@@ -110,6 +112,14 @@ def _is_apart(dst: RegionInfo, src: RegionInfo) -> bool:
         gap is not None and (gap >= wide or -gap >= own)
         for gap, wide, own in zip(gaps, dst.extents, src.extents, strict=True)
     )
+
+
+def _bytes_of(buffer: BufferInfo) -> range:
+    """The bytes of its memory that a buffer reaches over; all that may come where that isn't known."""
+    if buffer.layout is None or -1 in buffer.shape:
+        return range(sys.maxsize)
+    size = buffer.type.bytes
+    return range(first_element(buffer.layout) * size, memory_elements(buffer.layout, buffer.shape) * size)
 
 
 NO_OVERLAP = Predicate("sources are dst itself, or apart from it", _overlap)

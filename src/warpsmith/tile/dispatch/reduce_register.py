@@ -42,7 +42,7 @@ _SCRATCH_BYTES = 8192
 @dataclass(frozen=True, slots=True)
 class _Spread:
     """How src is spread over threads: along kept dims, along reduced ones over the lanes of a warp, and over more than
-    one warp; `first` are its copies."""
+    one warp; `copies` are those of src, `receivers` the threads that dst lies on."""
 
     kept: Parts
     lanes: Parts

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
 from warpsmith.indexing import add, const, floordiv, minimum, mod, mul
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.types import I32
 from warpsmith.tile.dispatch.context import CallContext
-from warpsmith.tile.dispatch.digits import Digit
+from warpsmith.tile.dispatch.digits import distance_to
 from warpsmith.tile.dispatch.elementwise_shared import barrier
 from warpsmith.tile.dispatch.emission import Term, conjunction, counted, digit_sum, loop, when
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in
@@ -101,18 +100,9 @@ def _conflicts(found: Reduction, lanes: int, threads: int) -> int:
     swizzle, bytes_ = found.src.swizzle, found.src.buffer.type.bytes
     words: set[int] = set()
     for thread in range(min(WARP, threads)):
-        place = _distance(thread // lanes, found.kept) + _distance(thread % lanes, found.reduced)
+        place = distance_to(thread // lanes, found.kept, 0) + distance_to(thread % lanes, found.reduced, 0)
         words.add((place if swizzle is None else swizzle.address(place)) * bytes_ // BANK_BYTES)
     return max(Counter(word % BANKS for word in words).values())
-
-
-def _distance(number: int, digits: Sequence[Digit]) -> int:
-    """Where element `number` of src lies from the first one on; numbers past the end begin again."""
-    total = 0
-    for digit in reversed(digits):
-        total += number % digit.extent * digit.steps[0].stride
-        number //= digit.extent
-    return total
 
 
 VARIANTS = [

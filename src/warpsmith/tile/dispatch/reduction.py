@@ -16,7 +16,7 @@ from warpsmith.indexing import Expr, add, mul
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import arith, scf
 from warpsmith.tile.dispatch.context import CallContext
-from warpsmith.tile.dispatch.digits import Digit, Factors, Placement, Step, refine
+from warpsmith.tile.dispatch.digits import Digit, Factors, Placement, Step, extent_of, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.registry import Decline
@@ -56,18 +56,17 @@ def reduction(call: CallContext) -> Reduction:
 def _reduction(call: CallContext) -> Reduction:
     src, dst = call.place("src", anyhow=True), call.place("dst", anyhow=True)
     axes = frozenset(call.config["axes"])
-    extents = [_extent(factors) for factors in src.dims]
+    extents = [extent_of(factors) for factors in src.dims]
     slots = has_slots(dst.region.extents, src.region.extents, axes)
     found: list[Factors] = list(dst.dims)
     if slots:
         found = [
             _slots(call, s, own) if d in axes else own for d, (s, own) in enumerate(zip(src.dims, found, strict=True))
         ]
-    elif len(found) == len(extents) - len(axes):
-        rest = iter(found)
-        found = [((1, Step(0)),) if d in axes else next(rest) for d in range(len(extents))]
     wanted = reduced_shape(extents, axes)
-    if not slots and tuple(map(_extent, found)) != wanted:
+    if not slots and tuple(map(extent_of, found)) != wanted:
+        found = _aligned(found, wanted)
+    if not slots and tuple(map(extent_of, found)) != wanted:
         raise Decline(f"dst {dst.region} isn't {src.region} reduced over axes {sorted(axes)}: expected shape {wanted}")
     marks = tuple(((extent, Step(1 if d in axes else 0)),) for d, extent in enumerate(extents))
     placed = replace(dst, dims=tuple(tuple(factors) for factors in found))
@@ -77,8 +76,13 @@ def _reduction(call: CallContext) -> Reduction:
     return Reduction(src, dst, kept, reduced, accumulation_type(dst.buffer.type, src.buffer.type), slots)
 
 
-def _extent(factors: Factors) -> int:
-    return math.prod(size for size, _ in factors)
+def _aligned(dims: Sequence[Factors], wanted: Sequence[int]) -> list[Factors]:
+    """dst's dims, one for each extent that is wanted: those of extent 1 may stand anywhere, or be left out."""
+    real = [each for each in dims if extent_of(each) != 1]
+    if len(real) != sum(extent != 1 for extent in wanted):
+        return list(dims)
+    rest = iter(real)
+    return [((1, Step(0)),) if extent == 1 else next(rest) for extent in wanted]
 
 
 def _slots(call: CallContext, src: Factors, dst: Factors) -> Factors:
@@ -122,10 +126,8 @@ def fold(
     if begin is not None and end is not None and stride is not None and begin < end <= begin + stride:
         return combine(call, first, element(lower))
     op = scf.for_(b, lower, upper, step, [first.value], "r", ["partial"])
-    outer = b.block, b.anchor
-    b.block, b.anchor = op.body, None
-    scf.yield_(b, [combine(call, Scalar(op.body.args[1], first.type), element(op.body.args[0])).value])
-    b.block, b.anchor = outer
+    with b.inside(op.body):
+        scf.yield_(b, [combine(call, Scalar(op.body.args[1], first.type), element(op.body.args[0])).value])
     return Scalar(op.results[0], first.type)
 
 

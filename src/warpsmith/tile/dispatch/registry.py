@@ -17,7 +17,7 @@ from warpsmith.errors import InternalError
 if TYPE_CHECKING:
     from warpsmith.tile.dispatch.context import CallContext
 
-__all__ = ["MODULES", "Decline", "Predicate", "Variant", "variants", "variants_of"]
+__all__ = ["ALIASES", "MODULES", "Decline", "Predicate", "Variant", "variants", "variants_of"]
 
 MODULES: tuple[str, ...] = (
     "copy_shared",
@@ -33,6 +33,10 @@ MODULES: tuple[str, ...] = (
     "permute_shared",
     "known",
 )
+
+
+ALIASES: dict[str, tuple[str, ...]] = {"vec_auto": ("gmem_smem", "reg")}
+"""Names that `dispatch=` may give several variants together: those of the peer's later versions."""
 
 
 class Decline(Exception):

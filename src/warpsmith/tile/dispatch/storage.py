@@ -2,7 +2,7 @@
 
 In: a kernel in the tile dialect, its launch.  Out: for every root buffer its flat memory (`memref.global` for shared
 memory, `memref.alloca` for registers, the argument for a parameter), and every scope id as arithmetic on the
-hardware's. An allocation is as large as its layout's span, padding included.  Reference: tile.md 2.2, 2.3.
+hardware's.  An allocation is as large as its layout's span, padding included.  Reference: tile.md 2.2, 2.3.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from warpsmith.indexing import Expr, add, dim, floordiv, mod, mul
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Location, Operation, Value
-from warpsmith.ir.dialects import gpu, tile
-from warpsmith.ir.types import I32, MemRefType, bit_width, memref
+from warpsmith.ir.dialects import gpu, memory, tile
+from warpsmith.ir.types import MemRefType, bit_width, memref
 from warpsmith.tile.buffers import BufferInfo, buffer_of, memory_elements
 from warpsmith.tile.dispatch.emission import apply
 from warpsmith.tile.dtypes import TileType
@@ -165,11 +165,7 @@ class Storage:
         if buffer.scope != "local":
             raise InvalidTileProgram(f"'{buffer.name}' is in scope '{buffer.scope}'", span=span_at(op.location))
         b = Builder.at_start(self.function.body, op.location)
-        made: dict[str, at.Attribute] = {
-            "operandSegmentSizes": at.dense_array((0, 0), I32),
-            "alignment": at.integer_attr(16, at.I64),
-        }
-        return b.op1("memref.alloca", (), memref((elements,), element.ir, tile.PRIVATE), made, op.result.name)
+        return memory.alloca(b, memref((elements,), element.ir, tile.PRIVATE), 16, op.result.name)
 
     def _shared(
         self, name: str, type: MemRefType, alignment: at.Attribute, location: Location, *, is_dynamic: bool = False
@@ -197,10 +193,10 @@ class Storage:
             if static > device.shared_per_block or static + self.dynamic_bytes > device.shared_per_block_optin:
                 return None
             self.shared_bytes += elements * type.bytes
-            memory = memref((elements,), type.ir, tile.SHARED)
+            held = memref((elements,), type.ir, tile.SHARED)
             location = self.function.location
             alignment = at.integer_attr(16, at.I64)
-            self.scratches[key] = self._shared(self._unique("partials"), memory, alignment, location)
+            self.scratches[key] = self._shared(self._unique("partials"), held, alignment, location)
         return self.scratches[key]
 
     def _unique(self, name: str) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
-from warpsmith.ir.dialects import nvgpu
-from warpsmith.tile.dtypes import BOOL, INT32
+from warpsmith.ir.dialects import nvgpu, scf, tile
+from warpsmith.tile.buffers import buffer_of
+from warpsmith.tile.dtypes import BOOL, INDEX, INT32
+from warpsmith.tile.frontend import subscripts
+from warpsmith.tile.frontend.numbers import number
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState, current
-from warpsmith.tile.frontend.values import Scalar
+from warpsmith.tile.frontend.values import Buffer, Region, Scalar
 from warpsmith.tile.scopes import WARPGROUP
 from warpsmith.tile.shuffles import shuffle
 
@@ -20,6 +23,7 @@ _NEEDS_HARDWARE = {
     "grid_sync": "a cooperative launch",
     "mbarrier_init": "asynchronous barriers (compute capability 9)",
     "mbarrier_wait": "asynchronous barriers (compute capability 9)",
+    "thread_fence": "an order of one thread's writes that others may rely on without a barrier",
     "func_call": "code in another language, which nothing here can check or simulate",
 }
 
@@ -58,16 +62,95 @@ class CudaFunctions:
         """True in one lane of the warp; which one isn't said."""
         return Scalar(nvgpu.elect_sync(_device("T.cuda.elect_sync").b), BOOL)
 
+    def warp_reduce(self, value: Any, op: str, width: int = 32) -> Scalar:
+        """The sum ("sum"), "max" or "min" of the values of `width` neighbouring lanes, in each of them."""
+        state = _device("T.cuda.warp_reduce")
+        combine = _COMBINED.get(op)
+        if combine is None:
+            raise InvalidTileProgram(f"lanes aren't reduced by '{op}'", help=f"by {', '.join(_COMBINED)}")
+        if width not in (2, 4, 8, 16, 32):
+            raise InvalidTileProgram(f"a reduction over {width} lanes", help="over 2, 4, 8, 16 or 32 neighbours")
+        found = state.scalars.scalar(number(state, value))
+        for distance in (16, 8, 4, 2, 1):
+            if distance < width:
+                other = warp_shuffle_xor(_ALL_LANES, found, distance)
+                found = state.scalars.scalar(state.scalars.binary(combine, found, other), found.type)
+        return found
+
+    def warp_sum(self, value: Any, width: int = 32) -> Scalar:
+        """The sum of the values of `width` neighbouring lanes."""
+        return self.warp_reduce(value, "sum", width)
+
+    def warp_max(self, value: Any, width: int = 32) -> Scalar:
+        """The largest of the values of `width` neighbouring lanes."""
+        return self.warp_reduce(value, "max", width)
+
+    def warp_min(self, value: Any, width: int = 32) -> Scalar:
+        """The least of the values of `width` neighbouring lanes."""
+        return self.warp_reduce(value, "min", width)
+
+    def cta_reduce(self, value: Any, op: str, num_warps: int, scratch: Any) -> Scalar:
+        """The sum, "max" or "min" of the values of all threads of a block of `num_warps` warps, in each of them.
+
+        `scratch` is shared memory for a number a warp, which is free again afterwards: a buffer of one dim, or
+        `buffer.ptr_to([first])`.
+        """
+        state = _device("T.cuda.cta_reduce")
+        place = subscripts.region(state, scratch, 0) if isinstance(scratch, Buffer) else scratch
+        if not isinstance(place, Region) or len(place.mins) != 1 or not buffer_of(place.buffer.value).is_shared:
+            raise InvalidTileProgram("a block is reduced through shared memory of one dim, an element a warp")
+        if num_warps < 1:
+            raise InvalidTileProgram(f"a block has a positive number of warps, not {num_warps!r}")
+        own = self.warp_reduce(value, op)
+        ids = [
+            tile.scope_id(state.b, kind, sizes, 1)[0] for kind, sizes in (("warp_id", (num_warps,)), ("lane_id", None))
+        ]
+        warp, lane = (Scalar(id, INDEX) for id in ids)
+        first = state.scalars.condition(state.scalars.scalar(state.scalars.binary("eq", lane, 0)))
+        branch = scf.if_(state.b, first.value)
+        with state.inside(branch.regions[0].blocks[0]):
+            subscripts.store(state, _element(state, place, warp), own)
+            scf.yield_(state.b)
+        self.cta_sync()
+        found: Operand = subscripts.load(state, _element(state, place, 0))
+        for turn in range(1, num_warps):
+            other = subscripts.load(state, _element(state, place, turn))
+            found = state.scalars.binary(_COMBINED[op], found, other)
+        self.cta_sync()
+        return state.scalars.scalar(found, own.type)
+
+    def cta_sum(self, value: Any, num_warps: int, scratch: Any) -> Scalar:
+        """The sum of the values of all threads of a block."""
+        return self.cta_reduce(value, "sum", num_warps, scratch)
+
+    def cta_max(self, value: Any, num_warps: int, scratch: Any) -> Scalar:
+        """The largest of the values of all threads of a block."""
+        return self.cta_reduce(value, "max", num_warps, scratch)
+
+    def cta_min(self, value: Any, num_warps: int, scratch: Any) -> Scalar:
+        """The least of the values of all threads of a block."""
+        return self.cta_reduce(value, "min", num_warps, scratch)
+
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python asks, not an author
+            raise AttributeError(name)
         needs = _NEEDS_HARDWARE.get(name)
         if needs is not None:
             raise InvalidTileProgram(f"T.cuda.{name} needs {needs}; no lowering here uses it yet")
-        known = ["cta_sync", "warp_sync", "warpgroup_sync", "elect_sync", *_NEEDS_HARDWARE]
+        known = [each for each in vars(CudaFunctions) if not each.startswith("_")] + [*_NEEDS_HARDWARE]
         raise TileSyntaxError(
             f"T.cuda has no '{name}'", help=did_you_mean(name, known) or f"it has {', '.join(known[:4])}"
         )
 
 
+def _element(state: KernelState, place: Region, count: Scalar | int) -> Region:
+    """The element so many after one."""
+    first = place.mins[0]
+    return subscripts.region(state, place.buffer, count if first == 0 else state.scalars.binary("add", first, count))
+
+
+_COMBINED = {"sum": "add", "max": "max", "min": "min"}
+_ALL_LANES = 0xFFFFFFFF
 _SHUFFLED = (8, 16, 32, 64)
 
 
@@ -77,14 +160,14 @@ def _shuffle(mode: str, mask: Operand, value: Any, offset: Operand, width: int, 
         raise InvalidTileProgram(
             f"a shuffle among {width} of {warp_size} lanes", help="shuffle among all 32 lanes of a warp"
         )
-    if not isinstance(mask, Scalar) and (int(mask) & 0xFFFFFFFF) != 0xFFFFFFFF:
+    if not isinstance(mask, Scalar) and (int(mask) & _ALL_LANES) != _ALL_LANES:
         raise InvalidTileProgram(f"a shuffle with mask {int(mask):#x}", help="all lanes take part: 0xFFFFFFFF")
-    scalar = value if isinstance(value, Scalar) else state.scalars.scalar(value)
+    scalar = state.scalars.scalar(number(state, value))
     if scalar.type.kind in ("bool", "index"):
         scalar = state.scalars.cast(scalar, INT32)
     if scalar.type.bits not in _SHUFFLED:
         raise InvalidTileProgram(f"{scalar.type} can't be shuffled")
-    distance = state.scalars.cast(offset, INT32)
+    distance = state.scalars.cast(number(state, offset), INT32)
     return Scalar(shuffle(state.b, mode, scalar.value, distance.value, state.target or "shuffled"), scalar.type)
 
 

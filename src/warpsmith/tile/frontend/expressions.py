@@ -18,6 +18,7 @@ from warpsmith.ir.effects import is_pure, is_speculatable
 from warpsmith.tile.frontend import numbers, subscripts
 from warpsmith.tile.frontend.arguments import check_arguments
 from warpsmith.tile.frontend.names import Names, found
+from warpsmith.tile.frontend.objects import is_meta, member
 from warpsmith.tile.frontend.operators import (
     BINARY,
     COMPARE,
@@ -29,7 +30,7 @@ from warpsmith.tile.frontend.operators import (
 )
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Chunks, Inline, Loop, Region, Scalar, Variable, items, on_device
+from warpsmith.tile.frontend.values import Buffer, Inline, Loop, Picks, Region, Scalar, Variable, items, on_device
 
 __all__ = ["Expressions"]
 
@@ -103,7 +104,7 @@ class Expressions:
         if isinstance(owner, (Scalar, Region)) and node.attr == "dtype":
             return str(owner.type if isinstance(owner, Scalar) else owner.buffer.type)
         try:
-            return getattr(owner, node.attr)
+            return member(owner, node.attr)
         except AttributeError as error:
             shown = ast.unparse(node.value)
             public = [name for name in dir(owner) if not name.startswith("_")]
@@ -114,8 +115,8 @@ class Expressions:
         owner, index = self.evaluate(node.value), self.evaluate(node.slice)
         if isinstance(owner, (Buffer, Region)):
             return subscripts.region(self.state, owner, index)
-        if isinstance(owner, Chunks):
-            return subscripts.chunks(self.state, owner, index)
+        if isinstance(owner, Picks):
+            return owner.take(index)
         if on_device(index):
             raise InvalidTileProgram(
                 f"{ast.unparse(node.value)} is Python's: its index must be known while the kernel is read",
@@ -303,7 +304,7 @@ class Expressions:
             value = self.evaluate(each.value)
             keywords.update(value if each.arg is None else {each.arg: value})
         if isinstance(function, Inline):
-            return self.inline(function, arguments, keywords)
+            return self.inline(function, [*function.first, *arguments], keywords)
         device = [v for v in (*arguments, *keywords.values()) if on_device(v)]
         own = _BUILTINS.get(function) if (device and isinstance(function, type(len))) or function is range else None
         if own is not None:
@@ -337,8 +338,10 @@ class Expressions:
 
 def _takes_device_values(function: object) -> bool:
     """Whether a callable is the kernel language's, or only arranges what it is given."""
-    return any(function is each for each in PAIRING) or str(getattr(function, "__module__", "")).startswith(
-        "warpsmith.tile"
+    return (
+        any(function is each for each in PAIRING)
+        or is_meta(function)
+        or str(getattr(function, "__module__", "")).startswith("warpsmith.tile")
     )
 
 

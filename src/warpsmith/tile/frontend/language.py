@@ -7,14 +7,16 @@ peer's (tile.md 2).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError
 from warpsmith.tile import dtypes as dt
 from warpsmith.tile import layout as layouts
+from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.frontend import cuda_functions, loops, numbers, ptx_functions, views
 from warpsmith.tile.frontend import scopes as scope_ids
 from warpsmith.tile.frontend.annotations import Buffer, Constexpr, DTypeName, Handle, Let
+from warpsmith.tile.frontend.objects import META_CLASSES
 from warpsmith.tile.frontend.state import current
 from warpsmith.tile.frontend.subscripts import shape_values
 from warpsmith.tile.frontend.values import Buffer as BufferValue
@@ -39,6 +41,7 @@ __all__ = [
     "bool",
     "cast",
     "ceil",
+    "ceildiv",
     "cluster_id",
     "constexpr",
     "cos",
@@ -46,6 +49,7 @@ __all__ = [
     "cta_id_in_cluster",
     "cta_id_in_pair",
     "cuda",
+    "decl_buffer",
     "device_entry",
     "erf",
     "evaluate",
@@ -81,6 +85,7 @@ __all__ = [
     "match_buffer",
     "max",
     "max_value",
+    "meta_class",
     "meta_var",
     "min",
     "min_value",
@@ -121,6 +126,7 @@ __all__ = [
     "warpgroup_id",
 ]
 
+_Class = TypeVar("_Class")
 TileLayout, ComposeLayout, S, R = layouts.TileLayout, layouts.ComposeLayout, layouts.S, layouts.R
 serial, unroll, vectorized, grid, thread_binding = (
     loops.serial,
@@ -163,6 +169,12 @@ class _InlineDecorator:
 
 
 inline = _InlineDecorator()
+
+
+def meta_class(made: type[_Class]) -> type[_Class]:
+    """A class whose objects a kernel makes while it is read: fields hold buffers, `@T.inline` methods are macros."""
+    META_CLASSES.add(made)
+    return made
 
 
 def meta_var(value: Any) -> Any:
@@ -219,6 +231,28 @@ def alloc_buffer(
 def alloc_shared(shape: Any, dtype: Any = "float32", layout: Any = "default", align: int = 64) -> BufferValue:
     """`alloc_buffer` in the block's shared memory."""
     return alloc_buffer(shape, dtype, "shared", layout, align)
+
+
+def decl_buffer(
+    shape: Any,
+    dtype: Any = "float32",
+    data: Any = None,
+    strides: Sequence[int] | None = None,
+    elem_offset: int = 0,
+    scope: str | None = None,
+    align: int = 64,
+    layout: Any = "default",
+) -> BufferValue:
+    """Another buffer over the memory that `data` (a buffer's `.data`) points at; without one, `alloc_buffer`."""
+    state = current("T.decl_buffer")
+    if data is None:
+        return views.allocate(state, shape, dtype, scope or "global", layout, align)
+    if not isinstance(data, BufferValue):
+        raise InvalidTileProgram(f"data= is a buffer's .data, not {type(data).__name__}")
+    where = buffer_of(data.value).scope
+    if scope is not None and scope != where:
+        raise InvalidTileProgram(f"the memory of '{data.value.name}' is {where}, not {scope}")
+    return views.declare(state, data, shape, dtype, strides, elem_offset, layout)
 
 
 def alloc_local(shape: Any, dtype: Any = "float32", layout: Any = "default", align: int = 64) -> BufferValue:
@@ -298,6 +332,12 @@ bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right = (
     _operator("shl", "shift_left"),
     _operator("shr", "shift_right"),
 )
+
+
+def ceildiv(a: Any, b: Any) -> Any:
+    """How many parts of `b` cover `a`, both not negative."""
+    binary = current("T.ceildiv").scalars.binary
+    return binary("floordiv", binary("sub", binary("add", _number(a), _number(b)), 1), _number(b))
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:

@@ -34,7 +34,7 @@ _OTHER_NAMES = {
     "transpose_B": "transpose_b",
     "cond": "condition",
 }
-"""What the peer calls some parameters."""
+"""What TIRx calls some parameters."""
 
 
 class PrimitiveCall:
@@ -173,6 +173,8 @@ class _AtScope:
         self._scope = scope
 
     def __getattr__(self, name: str) -> PrimitiveCall:
+        if name.startswith("__"):  # Python asks, not an author
+            raise AttributeError(name)
         row = ops.TABLE.get(name)
         if row is None:
             raise TileSyntaxError(f"no tile primitive is called '{name}'", help=self._similar(name))
@@ -195,7 +197,7 @@ class TilePrimitives(_AtScope):
         self.wg, self.cta, self.cluster = self.warpgroup, _AtScope("cta"), _AtScope("cluster")
 
     def __getattr__(self, name: str) -> PrimitiveCall:
-        if name not in ops.TABLE:
+        if name not in ops.TABLE and not name.startswith("__"):
             raise TileSyntaxError(f"Tx has no '{name}'", help=self._similar(name))
         return super().__getattr__(name)
 

@@ -46,5 +46,11 @@ def _extents(kind: str, extents: Any) -> tuple[int, ...] | None:
         raise InvalidTileProgram(f"T.{kind} has one to three extents")
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            if isinstance(size, Scalar):
+                raise InvalidTileProgram(
+                    f"an extent of T.{kind} is known while the kernel is read",
+                    help="loop over what is symbolic, from the id on in steps of all of them, or specialise it with "
+                    "T.constexpr",
+                )
             raise InvalidTileProgram(f"an extent of T.{kind} is a positive integer, not {size!r}")
     return tuple(sizes)

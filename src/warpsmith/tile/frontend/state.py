@@ -15,8 +15,8 @@ from warpsmith.errors import InvalidTileProgram, TileSyntaxError, WarpsmithError
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Operation, Value
-from warpsmith.ir.dialects import func
-from warpsmith.ir.types import I8, I32, Type, memref
+from warpsmith.ir.dialects import func, memory, tile
+from warpsmith.ir.types import I8, Type, memref
 from warpsmith.tile.buffers import AnyLayout
 from warpsmith.tile.dtypes import BY_NAME, INDEX, TileType
 from warpsmith.tile.extents import Extent, extent_of
@@ -75,12 +75,8 @@ class KernelState:
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
         """Put ops at the end of another block."""
-        outer = self.b.block, self.b.anchor
-        self.b.block, self.b.anchor = block, None
-        try:
+        with self.b.inside(block):
             yield
-        finally:
-            self.b.block, self.b.anchor = outer
 
     # -- parameters
     def add_parameter(self, name: str, kind: str) -> Parameter:
@@ -158,20 +154,11 @@ class KernelState:
         anchor = self._variables[-1].next if self._variables else body.first
         if anchor is not None:
             top = Builder(body, anchor, self.b.location)
-        sizes = at.dense_array((0, 0), I32)
-        op = top.create(
-            "memref.alloca",
-            (),
-            (memref((1,), type.ir, 5),),
-            {
-                "operandSegmentSizes": sizes,
-                "alignment": at.integer_attr(max(type.bytes, 1), at.I64),
-                "tile.variable": at.string(type.name),
-            },
-            hint=name,
-        )
-        self._variables.append(op)
-        return Variable(op.result, type)
+        marked = {"tile.variable": at.string(type.name)}
+        held = memory.alloca(top, memref((1,), type.ir, tile.PRIVATE), max(type.bytes, 1), name, marked)
+        assert held.defining_op is not None
+        self._variables.append(held.defining_op)
+        return Variable(held, type)
 
     def read(self, variable: Variable) -> Scalar:
         """A variable's value now."""

@@ -16,12 +16,23 @@ from warpsmith.ir.types import MemRefType
 from warpsmith.tile import affine, bounds
 from warpsmith.tile.buffers import buffer_of, extents_of
 from warpsmith.tile.dtypes import BY_NAME, INDEX
-from warpsmith.tile.frontend import views
+from warpsmith.tile.frontend import picks, views
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Chunks, Region, Scalar, Variable, items
+from warpsmith.tile.frontend.values import Buffer, Picks, Region, Scalar, Variable, items
 
-__all__ = ["attribute", "chunks", "full", "load", "region", "region_value", "shape_of", "shape_values", "store"]
+__all__ = [
+    "attribute",
+    "full",
+    "integer",
+    "load",
+    "region",
+    "region_value",
+    "shape_of",
+    "shape_values",
+    "slice_bounds",
+    "store",
+]
 
 
 def shape_of(buffer: Buffer) -> tuple[int, ...]:
@@ -80,35 +91,21 @@ def region(state: KernelState, owner: Buffer | Region, index: Any) -> Region:
     return Region(buffer, tuple(mins), tuple(extents), tuple(kept))
 
 
-def chunks(state: KernelState, owner: Chunks, index: Any) -> Region:
-    """The parts that brackets pick: as if the author had written from where to where."""
-    picks: list[Any] = items(index) or [index]
-    shape = shape_of(owner.buffer)
-    for d, (count, pick) in enumerate(zip(owner.counts, picks, strict=False)):
-        if count is not None:
-            if isinstance(pick, slice) or pick is Ellipsis:
-                raise InvalidTileProgram(f"dim {d} of '{owner.buffer.value.name}' is cut into parts: name one of them")
-            wide = shape[d] // count
-            start = state.scalars.binary("mul", _integer(state, pick), wide)
-            picks[d] = slice(start, state.scalars.binary("add", start, wide))
-    return region(state, owner.buffer, tuple(picks))
-
-
 def _part(state: KernelState, part: Any, size: int, d: int, buffer: Buffer) -> tuple[Scalar | int, int]:
     if not isinstance(part, slice):
-        start = _integer(state, part)
+        start = integer(state, part)
         _check_inside(buffer, d, start, None, size)
         return start, 1
-    low, high, step = _bounds(part)
+    low, high, step = slice_bounds(part)
     if step not in (None, 1):
         raise InvalidTileProgram("a region has no step", help="say it in the layout")
-    start = _integer(state, 0 if low is None else low)
+    start = integer(state, 0 if low is None else low)
     if high is None:
         if size < 0:
             raise InvalidTileProgram(f"dim {d} of '{buffer.value.name}' is symbolic: its region needs an end")
         stop: Scalar | int = size
     else:
-        stop = _integer(state, high)
+        stop = integer(state, high)
     extent = _extent(state, start, stop)
     if extent < 1:
         raise InvalidTileProgram(f"the region of dim {d} of '{buffer.value.name}' is empty")
@@ -116,15 +113,17 @@ def _part(state: KernelState, part: Any, size: int, d: int, buffer: Buffer) -> t
     return start, extent
 
 
-def _bounds(part: Any) -> tuple[Any, Any, Any]:
+def slice_bounds(part: Any) -> tuple[Any, Any, Any]:
+    """What stands before, between and behind the colons of a slice."""
     return part.start, part.stop, part.step
 
 
-def _integer(state: KernelState, value: Any) -> Scalar | int:
+def integer(state: KernelState, value: Any) -> Scalar | int:
+    """An index: a number, or a scalar of index type.  InvalidTileProgram for anything else."""
     if isinstance(value, Variable):
-        return _integer(state, state.read(value))
+        return integer(state, state.read(value))
     if isinstance(value, Region):
-        return _integer(state, load(state, value))
+        return integer(state, load(state, value))
     if isinstance(value, Scalar):
         return Scalar(state.scalars.index(value), INDEX)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -203,12 +202,15 @@ def attribute(state: KernelState, buffer: Buffer, name: str) -> Any:
         "scope": lambda: lambda: buffer_of(buffer.value).scope,
         "layout": lambda: buffer_of(buffer.value).layout,
         "name": lambda: buffer.value.name,
+        "data": lambda: views.memory_of(buffer),
+        "sub": lambda: Picks(lambda index: picks.sub(state, buffer, index)),
     }
     if name in simple:
         return simple[name]()
-    method = views.METHODS.get(name)
+    methods = {**views.METHODS, "chunk": picks.chunk, "tile": picks.tile, "ptr_to": region}
+    method = methods.get(name)
     if method is None:
-        known = [*simple, *views.METHODS]
+        known = [*simple, *methods]
         raise TileSyntaxError(
             f"a buffer has no '{name}'", help=did_you_mean(name, known) or f"it has {', '.join(known)}"
         )

@@ -6,8 +6,8 @@ All else a name may hold (layouts, slices, numbers, strings) is the Python objec
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from warpsmith.ir.core import Value
@@ -17,12 +17,12 @@ from warpsmith.tile.extents import Extent
 
 __all__ = [
     "Buffer",
-    "Chunks",
     "Inline",
     "Loop",
     "Number",
     "Parameter",
     "ParameterInfo",
+    "Picks",
     "Region",
     "Scalar",
     "Variable",
@@ -73,11 +73,10 @@ class Region:
 
 
 @dataclass(eq=False, slots=True)
-class Chunks:
-    """A buffer of which some dims are cut into so many equal parts (None: a dim isn't); brackets pick the parts."""
+class Picks:
+    """A part of a buffer that brackets have still to pick: `take` gives it for what stands in them."""
 
-    buffer: Buffer
-    counts: tuple[int | None, ...]
+    take: Callable[[Any], Buffer | Region]
 
 
 @dataclass(eq=False, slots=True)
@@ -116,7 +115,8 @@ class Inline:
     node: ast.FunctionDef
     names: Any = None
     file: str = ""
-    defaults: Sequence[Any] = field(default_factory=list[Any])
+    first: tuple[Any, ...] = ()
+    """Arguments before those of a call: the object whose macro it is."""
 
 
 def on_device(value: Any) -> bool:

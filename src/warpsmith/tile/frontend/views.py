@@ -14,14 +14,22 @@ from warpsmith.ir import attributes as at
 from warpsmith.ir.core import Value
 from warpsmith.ir.dialects import tile
 from warpsmith.ir.types import memref
-from warpsmith.tile.buffers import AnyLayout, buffer_of, dense_layout, layout_attr, memory_elements, plain
+from warpsmith.tile.buffers import (
+    AnyLayout,
+    buffer_of,
+    dense_layout,
+    first_element,
+    layout_attr,
+    memory_elements,
+    plain,
+)
 from warpsmith.tile.dtypes import TileType, tile_type
 from warpsmith.tile.frontend.rearrange import rearranged
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Chunks, Parameter, Scalar, items
+from warpsmith.tile.frontend.values import Buffer, Parameter, Scalar, items
 from warpsmith.tile.layout import ComposeLayout, S, TileLayout
 
-__all__ = ["METHODS", "allocate", "match", "type_of"]
+__all__ = ["METHODS", "allocate", "declare", "match", "memory_of", "type_of", "view"]
 
 _SPACES = {"shared": tile.SHARED, "shared.dyn": tile.SHARED, "local": tile.PRIVATE}
 _KNOWN_SCOPES = {
@@ -81,19 +89,12 @@ def _layout(shape: tuple[int, ...], layout: Any) -> AnyLayout | None:
             help="the extents of a layout multiply to the buffer's",
         )
     plain(layout).group(shape)  # InvalidLayout: no dim of the shape may cut through a factor
-    first = _first_place(plain(layout))
+    first = first_element(plain(layout))
     if first < 0:
         raise InvalidTileProgram(
             f"layout {layout} places an element at {first}, before its buffer begins", help=f"add an offset: + {-first}"
         )
     return layout
-
-
-def _first_place(layout: TileLayout) -> int:
-    """The least place in memory that a layout has."""
-    held = layout.storage()
-    found = sum(held.offset.values())
-    return found + sum(min(0, each.stride) * (each.extent - 1) for each in (*held.shard, *held.replica))
 
 
 def _attributes(layout: AnyLayout | None, type: TileType) -> dict[str, at.Attribute]:
@@ -190,6 +191,39 @@ def allocate(state: KernelState, shape: Any, dtype: Any, scope: str, layout: Any
         state.b, "tile.alloc", (), memref(_static(dims), type.ir, space), attributes, state.target or "buffer"
     )
     return Buffer(value, type)
+
+
+def memory_of(buffer: Buffer) -> Buffer:
+    """The buffer whose memory a view is of: what `.data` points at."""
+    info = buffer_of(buffer.value)
+    return Buffer(info.root, info.root_type)
+
+
+def declare(
+    state: KernelState, data: Buffer, shape: Any, dtype: Any, strides: Sequence[int] | None, offset: int, layout: Any
+) -> Buffer:
+    """Another buffer in the memory of `data`, `offset` elements of its own type from where that begins."""
+    root, type = memory_of(data), type_of(dtype)
+    info, parts = buffer_of(root.value), _shape(shape)
+    if any(isinstance(part, Scalar) for part in parts):
+        raise InvalidTileProgram("a buffer over another's memory has known extents")
+    dims = _static(parts)
+    if strides is not None and layout != "default":
+        raise InvalidTileProgram("strides and a layout say the same thing twice")
+    if type is not root.type and "bool" in (type.kind, root.type.kind):
+        raise InvalidTileProgram(f"memory of {root.type} can't be seen as {type}", help="Tx.cast converts")
+    if -1 not in info.shape and memory_elements(info.layout, info.shape) * info.type.bits % type.bits:
+        raise InvalidTileProgram(f"the memory of '{info.name}' has no whole number of elements of {type}")
+    found = _layout(dims, layout if strides is None else TileLayout(S[dims : tuple(strides)]))
+    if offset and isinstance(found, ComposeLayout):
+        if offset % found.period:
+            raise InvalidTileProgram(
+                f"a swizzled buffer begins at a multiple of its period, {found.period} elements, not at {offset}"
+            )
+        found = found.with_tile(found.tile.shifted(offset))
+    elif offset:
+        found = (dense_layout(dims) if found is None else plain(found)).shifted(offset)
+    return _view_op(state, root, dims, type, found, "decl")
 
 
 # ---------------------------------------------------------------------------------------------------------------- views
@@ -317,25 +351,9 @@ def local(state: KernelState, buffer: Buffer, *shape: Any, layout: Any = None) -
     return _view_op(state, buffer, sizes, buffer.type, _layout(tuple(sizes), layout or "default"), "local")
 
 
-def chunk(state: KernelState, buffer: Buffer, counts: Any) -> Chunks:
-    """Dims cut into equal parts, of which brackets pick one: `A.chunk((4, None))[b, :]` is rows b * n / 4 and on."""
-    info = buffer_of(buffer.value)
-    parts = items(counts) or [counts]
-    if len(parts) != len(info.shape):
-        raise InvalidTileProgram(f"{len(parts)} numbers of parts for the {len(info.shape)} dims of '{info.name}'")
-    for d, (part, extent) in enumerate(zip(parts, info.shape, strict=True)):
-        if part is None:
-            continue
-        if isinstance(part, bool) or not isinstance(part, int) or part < 1 or extent < 0 or extent % part:
-            held = f"{extent} elements" if extent >= 0 else "a symbolic extent"
-            raise InvalidTileProgram(f"dim {d} of '{info.name}' has {held}, and can't be cut into {part!r} equal parts")
-    return Chunks(buffer, tuple(parts))
-
-
 METHODS: dict[str, Callable[..., Any]] = {
     "view": view,
     "permute": permute,
     "rearrange": rearrange,
     "local": local,
-    "chunk": chunk,
 }

@@ -88,7 +88,7 @@ def inner_of_tile(
     for d in range(len(inner_shape)):
         shard += layout.shard[bounds[2 * d + 1] : bounds[2 * d + 2]]
     offset = {axis: amount - outer.offset.get(axis, 0) for axis, amount in layout.offset.items()}
-    replica = [each for each in layout.replica if each not in outer.replica]
+    replica = _without(layout.replica, outer.replica)
     try:
         found = TileLayout(shard=shard, replica=replica, offset=offset)
         again = tile(outer, found, outer_shape, inner_shape)
@@ -125,16 +125,23 @@ def _outer(
             if each.extent > 1 and each.stride % unit:
                 return None
             shard.append(each if each.extent == 1 else each.along(each.stride // unit))
-    found = TileLayout(
-        shard=shard,
-        replica=[each for each in layout.replica if each not in plain.replica],
-        offset={axis: amount - plain.offset.get(axis, 0) for axis, amount in layout.offset.items()},
-    )
+    replica = _without(layout.replica, plain.replica)
+    offset = {axis: amount - plain.offset.get(axis, 0) for axis, amount in layout.offset.items()}
     try:
+        found = TileLayout(shard=shard, replica=replica, offset=offset)
         again = (tile if scaled else direct_sum)(found, inner, outer_shape, inner_shape)
     except InvalidLayout:
         return None
     return found if again.canonical() == whole.canonical() else None
+
+
+def _without(every: Sequence[Iter], known: Sequence[Iter]) -> list[Iter]:
+    """What is left of copies without those that are known, as often as they are."""
+    left = list(every)
+    for each in known:
+        if each in left:
+            left.remove(each)
+    return left
 
 
 def split_axes(layout: TileLayout, like: TileLayout) -> TileLayout | None:

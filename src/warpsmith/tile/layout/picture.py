@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.tile.layout.banks import BANK_BYTES, bank_of, bank_turns, column_conflicts
+from warpsmith.tile.layout.banks import BANK_BYTES, address_of, bank_of, bank_turns, column_conflicts
 from warpsmith.tile.layout.swizzle import ComposeLayout
 from warpsmith.tile.layout.tile_layout import TileLayout
 from warpsmith.tile.layout.words import home_of, in_words
@@ -23,6 +23,7 @@ __all__ = ["bank_picture", "owner_picture"]
 _CELL_HEIGHT = 22
 _MOST_ROWS, _MOST_COLUMNS = 64, 64
 _ROUND = 32
+_WIDE_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def bank_picture(
     """Each element with the bank of shared memory that it is in, coloured by bank; `bits` is an element's width.
 
     With `lanes` (lane i accesses `vector` elements from coordinates lanes[i] on) the elements where lanes begin are
-    outlined, and the sentence says how many turns the access takes; without, it speaks of 32 lanes that read a column.
+    outlined, and the sentence says how many turns the access takes; without, it speaks of 32 lanes that read a column,
+    an element each, and 16 bytes each where these lie together.
     InvalidLayout for a layout with thread axes, a shape of another size, or an access that no warp can make.
     """
     rows, columns = _two_dims(layout, shape)
@@ -83,11 +85,26 @@ def bank_picture(
         worst = column_conflicts(layout, shape, bits)
         words = (
             f"32 threads that read one column meet {worst} to a bank" if worst > 1 else "a column is free of conflicts"
-        )
+        ) + _wide_words(layout, rows, columns, bits)
     else:
         turns, ideal = bank_turns(layout, shape, bits, lanes, vector)
         words = f"the outlined access takes {_turns(turns)} of the banks; {ideal} without conflicts"
     return _grid(cells, title or str(layout), f"banks of {BANK_BYTES} bytes; {words}", _cut_note(rows, columns))
+
+
+def _wide_words(layout: TileLayout | ComposeLayout, rows: int, columns: int, bits: int) -> str:
+    """What a column costs when each of 32 threads takes 16 bytes from it on; nothing where these don't lie together."""
+    vector = _WIDE_BITS // bits
+    if columns % vector:
+        return ""
+    for first in range(0, rows * columns, vector):
+        start = address_of(layout, first)
+        if start % vector or any(address_of(layout, first + i) != start + i for i in range(vector)):
+            return ""
+    lanes = [(row, 0) for row in range(min(rows, _ROUND))]
+    turns, ideal = bank_turns(layout, (rows, columns), bits, lanes, vector)
+    verdict = "the fewest" if turns == ideal else f"{ideal} without conflicts"
+    return f"; with 16 bytes a thread it takes {_turns(turns)}, {verdict}"
 
 
 def _turns(count: int) -> str:

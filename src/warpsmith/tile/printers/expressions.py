@@ -114,7 +114,16 @@ class Printer:
         user = next(iter(value.users))
         if is_pure(op):
             return user.block is op.block or not _in_loop_below(user, op)
-        return _is_load(op) and user.block is op.block and not _changed_between(op, user)
+        place = self._printed_at(user) if _is_load(op) else None
+        return place is not None and place.block is op.block and not _changed_between(op, place)
+
+    def _printed_at(self, op: Operation) -> Operation | None:
+        """The op in whose line an op is written; None where it is written in several."""
+        while self.folds(op) and op.results[0] not in self.kept:
+            if not op.results[0].has_one_use:
+                return None
+            op = next(iter(op.results[0].users))
+        return op
 
     # -- text
     def text(self, value: Value, level: int = _LOWEST) -> str:
@@ -167,7 +176,7 @@ class Printer:
             number = value.value
             if number in (float("inf"), float("-inf")):
                 return f'{"-" if number < 0 else ""}T.infinity("{dtype_name(value.type)}")'
-            return str(value.scalar) if abs(number) < float("inf") else 'T.nan("float32")'
+            return str(value.scalar) if abs(number) < float("inf") else f'T.nan("{dtype_name(value.type)}")'
         return "..."
 
     def expr(self, expr: Expr, values: Sequence[Value], level: int = _LOWEST) -> str:
@@ -296,8 +305,7 @@ def _indexing(p: Printer, op: Operation) -> tuple[str, int]:
 
 
 def _shuffle(p: Printer, op: Operation) -> tuple[str, int]:
-    mode = op.attributes["mode"]
-    kind = mode.text.removeprefix("#gpu<shuffle_mode ").removesuffix(">") if isinstance(mode, at.OpaqueAttr) else "xor"
+    kind = gpu.shuffle_mode(op)
     name = "T.tvm_warp_shuffle" + ("" if kind == "idx" else f"_{kind}")
     return f"{name}(0xFFFFFFFF, {p.text(op.operands[0])}, {p.text(op.operands[1])}, 32, 32)", _ATOM
 

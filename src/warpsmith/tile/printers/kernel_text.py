@@ -209,6 +209,11 @@ def _view(t: _Text, op: Operation) -> None:
         t.line(f'{name} = {t.names.of(source)}.view("{op.str_attr("dtype")}")')
         return
     layout = layout_of(op.attributes["layout"])
+    if isinstance(kind, at.StringAttr) and kind.value == "decl":
+        extra = ", layout=" + ("None" if layout is None else layout_python(layout))
+        shape, dtype = _shape(t, op, []), op.str_attr("dtype")
+        t.line(f'{name} = T.decl_buffer({shape}, "{dtype}", data={t.names.of(source)}.data{extra})')
+        return
     same = layout == buffer_of(source).layout
     extra = "" if same or layout is None else f", layout={layout_python(layout)}"
     t.line(f"{name} = {t.names.of(source)}.view({', '.join(map(str, type.shape))}{extra})")

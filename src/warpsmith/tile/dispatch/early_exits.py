@@ -11,8 +11,8 @@ from __future__ import annotations
 from warpsmith.ir import attributes as at
 from warpsmith.ir.builder import Builder
 from warpsmith.ir.core import Block, Operation, Value
-from warpsmith.ir.dialects import arith, scf, tile
-from warpsmith.ir.types import I1, I32, memref
+from warpsmith.ir.dialects import arith, memory, scf, tile
+from warpsmith.ir.types import I1, memref
 
 __all__ = ["lower_early_exits"]
 
@@ -69,13 +69,7 @@ class _Loop:
 
     def _flag(self, name: str) -> Value:
         top = Builder.at_start(self.function.body, self.loop.location)
-        sizes = at.dense_array((0, 0), I32)
-        attributes: dict[str, at.Attribute] = {
-            "operandSegmentSizes": sizes,
-            "alignment": at.integer_attr(4, at.I64),
-            "tile.variable": at.string("bool"),
-        }
-        return top.op1("memref.alloca", (), memref((1,), I1, tile.PRIVATE), attributes, name)
+        return memory.alloca(top, memref((1,), I1, tile.PRIVATE), 4, name, {"tile.variable": at.string("bool")})
 
     @staticmethod
     def _set(b: Builder, flag: Value, value: bool) -> None:
