@@ -2,9 +2,9 @@
 
     python bench/random_tiles.py [KIND] [--count N] [--first SEED] [--platform cpu] [--nvcc T,T] [--ptxas T,T]
 
-Kinds are those of `tests/tile/random_programs.py` and `matrix_programs.py`; none means all.  A program agrees, is refused by dispatch (the
-reasons are counted), or is wrong: then its text is printed, and the exit status is 1.  `--nvcc` and `--ptxas` compile
-the CUDA C++ and the PTX of each program that agrees.
+Kinds are those of `tests/tile/random_programs.py` and `matrix_programs.py`; none means all.  A program agrees, is
+refused by dispatch (the reasons are counted), or is wrong: then its text is printed, and the exit status is 1.
+`--nvcc` and `--ptxas` compile the CUDA C++ and the PTX of each program that agrees.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from tests.tile.helpers import read
 from tests.tile.matrix_programs import async_copy, matrix_copy, product, relayout
 from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_bytes, tile_text
 from warpsmith.errors import DispatchFailed
-
 
 GENERATORS = {
     **random_programs.GENERATORS,
