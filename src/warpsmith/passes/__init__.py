@@ -6,7 +6,7 @@
                   simplify-affine
     functions     inline, inline-calls, convert-pure-call
     loops         lower-loops-to-scf, lower-xla-to-scf, lower-xla-shared, peel-loops, unswitch-loops, fit-loop-bounds,
-                  optimize-loops, unroll-marked-loops, prefetch-rows
+                  optimize-loops, pair-registers, unroll-marked-loops, prefetch-rows
     memory        flatten-tensors, lower-tensors, merge-pointers, pack-sub-byte, lower-atomics, allocate-on-stack
     vectors       vectorize-cpu, vectorize-loads-stores
     numbers       expand-float-ops, expand-small-floats, expand-math, expand-approximate, expand-remainder, tabulate,

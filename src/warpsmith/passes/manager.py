@@ -69,6 +69,7 @@ TABLE: dict[str, str] = {
         "tabulate",
         "fit-loop-bounds",
         "lower-workgroups",
+        "pair-registers",
         "unroll-marked-loops",
         "allocate-on-stack",
         "prefetch-rows",

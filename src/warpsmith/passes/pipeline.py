@@ -117,6 +117,7 @@ TILE_BUFFERS: tuple[str, ...] = (
 
 TILE_LOWERING: tuple[str, ...] = (
     *TILE_BUFFERS,
+    "pair-registers",
     "unroll-marked-loops",
     "expand-float-ops",
     "expand-small-floats",
