@@ -272,7 +272,7 @@ def test_arithmetic_rounds_to_nearest_and_keeps_subnormals_on_sm_100(name: str) 
     }[name].astype(np.float32)  # fmt: skip
     np.testing.assert_array_equal(result.outputs["B_ptr"], wanted)
     text = tile_text(kernel, "ptx", "sm_100")
-    assert re.search(r"\b(add|sub|mul)(\.rn)?\.f32\b", text)
+    assert re.search(r"\b(add|sub|mul)\.rn\.f32x2\b", text)
     assert ".rz" not in text
     assert ".ftz" not in text
 
