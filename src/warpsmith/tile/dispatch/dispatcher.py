@@ -155,10 +155,10 @@ class _Walk:
         if cause is not None:
             raise InvalidTileProgram(cause, span=span_at(op.location))
 
-    def _candidates(self, call: CallContext) -> list[Variant]:
+    def _candidates(self, call: CallContext) -> Sequence[Variant]:
         known = variants_of(call.row.name)
         if call.forced is None:
-            return [variant for variant in known if not variant.forced]
+            return known
         chosen = [variant for variant in known if variant.name in ALIASES.get(call.forced, (call.forced,))]
         if not chosen:
             names = [variant.name for variant in known]

@@ -56,7 +56,7 @@ class Variant:
     """One lowering of some primitives.
 
     `emit(call)` builds it at `call.b` and gives the partition in words; it may raise Decline at any time, for what it
-    has built is then dropped.  A `forced` one is taken only when asked for.
+    has built is then dropped.
     """
 
     primitives: tuple[str, ...]
@@ -65,7 +65,6 @@ class Variant:
     summary: str
     predicates: tuple[Predicate, ...]
     emit: Callable[[CallContext], str]
-    forced: bool = False
 
 
 @cache
