@@ -4,7 +4,7 @@
       ->  scf.for %f = 0 to 8 step 2 { %x = vector.load %R[%f] : vector<2xf32> ; addf ; vector.store } {tile.unroll}
 
 Sums, products and differences of f32 are instructions for pairs from compute capability 10.0 on (add.rn.f32x2); so are
-conversions of f32 to f16 (5.3) and bf16 (8.0) (cvt.rn.f16x2.f32).  All round to nearest and keep subnormals, as those
+conversions of f32 to f16 and bf16 from 8.0 on (cvt.rn.f16x2.f32).  All round to nearest and keep subnormals, as those
 for one register do, so results have the same bits.  A loop with any other op stays: LLVM would take its pairs apart.
 Reference: tile.md 6.1 and 6.4, PTX ISA 8.6.
 """
@@ -29,7 +29,7 @@ _PAIR = 2
 
 _NEEDS: dict[tuple[str, Type], int] = {
     **{(name, F32): 100 for name in ("arith.addf", "arith.subf", "arith.mulf", "math.fma")},
-    ("arith.truncf", F16): 53,
+    ("arith.truncf", F16): 80,
     ("arith.truncf", BF16): 80,
 }
 """(op, type of its result) -> ten times the compute capability from which on it is an instruction for pairs."""
