@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,10 @@ from numpy.typing import NDArray
 from warpsmith import compile, parse_hlo
 from warpsmith.numerics.bounds import APPROXIMATE
 from warpsmith.numerics.functions import EXPANSIONS, expand
-from warpsmith.numerics.numpy_backend import NumpyBackend
 from warpsmith.numerics.ulp import ulp_distance
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from oracle.numpy_backend import NumpyBackend
 
 F32, F64 = NDArray[np.float32], NDArray[np.float64]
 Function = Callable[[NDArray[Any]], NDArray[Any]]

@@ -28,7 +28,7 @@ from typing import Any
 from cases import chain_text, diamond_text, gelu_text, many_fusions
 
 import warpsmith as ws
-from warpsmith.targets import llvm_isolate
+from warpsmith.backends.llvm import isolate as llvm_isolate
 
 _TARGETS = ("cpu", "sm_90")
 

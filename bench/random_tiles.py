@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.tile import random_programs
 from tests.tile.helpers import read
 from tests.tile.matrix_programs import async_copy, matrix_copy, product, relayout
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_bytes, tile_text
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_bytes, tile_text
 from warpsmith.errors import DispatchFailed
 
 GENERATORS = {

@@ -10,9 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from pathlib import Path
 
 from warpsmith.dtypes import BY_NAME
-from warpsmith.report.support import TARGETS, Support, check, support_cases
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from oracle.support import TARGETS, Support, check, support_cases
 
 
 def _names(text: str) -> list[str] | None:

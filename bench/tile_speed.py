@@ -21,8 +21,8 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.tile.helpers import IMPORTS, SEED
-from warpsmith.compiler.tile_files import load_kernel
-from warpsmith.compiler.tile_programs import tile_text
+from warpsmith.compiler.tile.programs import tile_text
+from warpsmith.tile.files import load_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 WARM_GOAL, COLD_GOAL = 0.060, 0.6  # seconds

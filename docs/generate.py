@@ -29,19 +29,19 @@ from warpsmith.cli import COMMANDS, Parser, main
 from warpsmith.devices import device, device_names
 from warpsmith.emitters.elemental import HANDLERS
 from warpsmith.fusion.support import KERNEL_OPS
-from warpsmith.hlo import indexing as hlo_indexing
 from warpsmith.hlo.evaluator.table import RULES
+from warpsmith.hlo.indexing import maps as hlo_indexing
 from warpsmith.hlo.opcodes import OPCODES
-from warpsmith.ir.core import REGISTRY, OpRow, Trait
-from warpsmith.numerics import bounds, edges, measured, modes
+from warpsmith.ir.core.ssa import REGISTRY, OpRow, Trait
+from warpsmith.numerics import bounds, modes
 from warpsmith.passes import manager, pipeline
-from warpsmith.tile import ops as tile_ops
 from warpsmith.tile.dispatch import registry as tile_registry
+from warpsmith.tile.model import ops as tile_ops
 
 ROOT = Path(__file__).resolve().parents[1]
 assert warpsmith.ir.dialects  # importing it fills REGISTRY
-sys.path.insert(0, str(ROOT / "docs"))
-tile_kernels = import_module("tile_kernels")
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "tests")]
+tile_kernels, edges, measured = (import_module(name) for name in ("tile_kernels", "oracle.edges", "oracle.measured"))
 
 Row = Sequence[str]
 

@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from warpsmith.compiler.tile_files import load_kernel
-from warpsmith.compiler.tile_programs import explain_tile, run_tile
-from warpsmith.simt.results import Counters
+from warpsmith.compiler.tile.programs import explain_tile, run_tile
+from warpsmith.simt.core.results import Counters
+from warpsmith.tile.files import load_kernel
 from warpsmith.tile.program import Kernel
 
 __all__ = ["kernels", "staged_tiles", "variants"]

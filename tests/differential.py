@@ -13,26 +13,28 @@ from typing import Any
 
 import numpy as np
 from fusion_corpus import Case, inputs_of
-from unit.kernel_runner import from_memory, to_memory
+from kernel_runner import from_memory, to_memory
 
 import warpsmith.ir.dialects
+from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.devices import Device, device
 from warpsmith.dtypes import Kind
 from warpsmith.emitters import EmittedKernel, emit
-from warpsmith.emitters.types import scalar_type
-from warpsmith.fusion import plan, wrap
+from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.hlo.shapes import Shape
-from warpsmith.ir.core import Operation, Trait
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
-from warpsmith.ir.types import numpy_dtype
-from warpsmith.ir.verifier import verify
+from warpsmith.hlo_passes import wrap
+from warpsmith.ir.core.ssa import Operation, Trait
+from warpsmith.ir.core.types import numpy_dtype
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 from warpsmith.numerics.bounds import bound
 from warpsmith.passes.manager import PassCall, lookup
+from warpsmith.schedule.schedule import plan
 from warpsmith.simt import run_kernel
-from warpsmith.targets import cpu, nvptx
 
 assert warpsmith.ir.dialects.arith
 Array = np.ndarray[Any, np.dtype[Any]]

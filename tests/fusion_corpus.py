@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from warpsmith.hlo.module import HloModule
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.inputs import Profile, indices, random_array
 
 __all__ = ["CASES", "Case", "inputs_of"]

@@ -9,16 +9,16 @@ from typing import Any
 from differential import fusion_of
 from fusion_corpus import REDUCERS, Case
 
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
+from warpsmith.backends.nvptx.ptxas import Cubin, assemble
 from warpsmith.compiler import architecture, lower_fusion
 from warpsmith.devices import device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.fusion import FusionAnalysis, analyze
 from warpsmith.hlo.module import HloComputation
-from warpsmith.hlo.parser import parse_hlo
-from warpsmith.ir.verifier import verify
+from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.ir.core.verifier import verify
 from warpsmith.numerics.inputs import Profile
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
-from warpsmith.targets.ptxas import Cubin, assemble
 
 __all__ = ["analysis_of", "assembled", "body", "case", "emitted", "ids_of", "launched", "rows", "rows_of"]
 

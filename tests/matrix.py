@@ -20,18 +20,19 @@ import numpy as np
 from differential import assert_close
 from hero_kernels import body
 
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
+from warpsmith.backends.nvptx.ptxas import assemble
 from warpsmith.compiler import LoweredKernel, architecture, compile, lower_fusion, simulate
 from warpsmith.devices import device
 from warpsmith.emitters.choose import refusals
 from warpsmith.errors import UnsupportedFusion, WarpsmithError
-from warpsmith.fusion import plan, wrap
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.hlo.module import HloModule
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.hlo_passes import wrap
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, indices, random_array
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
-from warpsmith.targets.ptxas import assemble
+from warpsmith.schedule.schedule import plan
 
 __all__ = ["CELLS", "DTYPES", "KINDS", "Cell", "Verdict", "assembles", "check"]
 

@@ -15,8 +15,8 @@ import shutil
 
 import pytest
 
+from warpsmith.backends.nvptx.ptxas import find_ptxas
 from warpsmith.errors import ToolMissing
-from warpsmith.targets.ptxas import find_ptxas
 
 __all__ = [
     "CHROMIUM",

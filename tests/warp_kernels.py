@@ -14,14 +14,14 @@ import ml_dtypes
 import numpy as np
 
 import warpsmith.ir.dialects  # registers the ops
-from warpsmith.ir.core import Operation
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.verifier import verify
+from warpsmith.backends.cuda_cpp import cuda_source, lower_tile
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
+from warpsmith.backends.nvptx.lowering import llvm_ir
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.passes.pipeline import TILE_LOWERING
-from warpsmith.targets.cuda_cpp import cuda_source, lower_tile
-from warpsmith.targets.nvptx import llvm_ir
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
 
 assert warpsmith.ir.dialects.nvgpu
 

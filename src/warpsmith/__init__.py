@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from warpsmith.compiler import Simulation, compile, simulate
     from warpsmith.hlo import HloModule, parse_hlo
     from warpsmith.hlo.evaluator import evaluate
-    from warpsmith.report.explain import Explanation, explain
-    from warpsmith.report.run import RunReport, run
+    from warpsmith.report.explain.explanation import Explanation, explain
+    from warpsmith.report.run.checked_run import RunReport, run
     from warpsmith.runtime.executable import Executable
 
 __all__ = [
@@ -42,15 +42,15 @@ __all__ = [
 
 _HOMES: dict[str, str] = {
     "Executable": "warpsmith.runtime.executable",
-    "Explanation": "warpsmith.report.explain",
+    "Explanation": "warpsmith.report.explain.explanation",
     "HloModule": "warpsmith.hlo",
-    "RunReport": "warpsmith.report.run",
+    "RunReport": "warpsmith.report.run.checked_run",
     "compile": "warpsmith.compiler",
     "evaluate": "warpsmith.hlo.evaluator",
-    "explain": "warpsmith.report.explain",
+    "explain": "warpsmith.report.explain.explanation",
     "parse_hlo": "warpsmith.hlo",
     "Simulation": "warpsmith.compiler",
-    "run": "warpsmith.report.run",
+    "run": "warpsmith.report.run.checked_run",
     "simulate": "warpsmith.compiler",
 }
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from warpsmith.dtypes import DType, by_name
-from warpsmith.hlo.evaluator import elementwise, floats
-from warpsmith.hlo.evaluator.formats import round_once
+from warpsmith.hlo.evaluator.arithmetic import floats
+from warpsmith.hlo.evaluator.arithmetic.formats import round_once
+from warpsmith.hlo.evaluator.ops import elementwise
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

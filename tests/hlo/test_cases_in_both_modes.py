@@ -17,7 +17,7 @@ import pytest
 
 from warpsmith.compiler import compile
 from warpsmith.errors import WarpsmithError
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 
 FOLDER = Path(__file__).parent / "cases"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "cases.json").read_text())

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsmith.dtypes import DType, by_name
-from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds, floats, within_bounds
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds, within_bounds
+from warpsmith.hlo.evaluator.arithmetic import floats
+from warpsmith.hlo.text.parser import parse_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 
 FOLDER = Path(__file__).parent / "cases"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "cases.json").read_text())

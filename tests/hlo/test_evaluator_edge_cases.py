@@ -7,13 +7,13 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from oracle.edge_cases import FAMILIES, Batch
+from oracle.edge_exact import Special, array_of, decode, encode
+from oracle.edge_reals import UNARY
 
 from warpsmith.dtypes import BY_NAME, DType, by_name
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.parser import parse_hlo
-from warpsmith.numerics.edge_cases import FAMILIES, Batch
-from warpsmith.numerics.edge_exact import Special, array_of, decode, encode
-from warpsmith.numerics.edge_reals import UNARY
+from warpsmith.hlo.text.parser import parse_hlo
 
 FLOATS = [row for row in BY_NAME.values() if row.is_float]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracle.edges import EDGES, cases
 
 from warpsmith.dtypes import by_name
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.parser import parse_hlo
-from warpsmith.numerics.edges import EDGES, cases
+from warpsmith.hlo.text.parser import parse_hlo
 
 FORMATS = ("f16", "bf16", "f32", "f64")
 OPCODES = sorted({row.opcode for row in EDGES})

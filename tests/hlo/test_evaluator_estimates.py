@@ -15,13 +15,13 @@ from hlo.jax_programs.dump import Dump
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.evaluator import (
-    estimate,
     estimate_errors,
     evaluate,
     evaluate_with_bounds,
     evaluate_with_limits,
     within_bounds,
 )
+from warpsmith.hlo.evaluator.bounds import estimate
 from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, random_array

@@ -12,7 +12,7 @@ from warpsmith.dtypes import by_name
 from warpsmith.errors import ArgumentMismatch, UnsupportedHlo
 from warpsmith.hlo.evaluator import evaluate, evaluate_computation
 from warpsmith.hlo.evaluator.plan import CHUNK, chunks
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -16,7 +16,7 @@ from warpsmith.errors import StepLimit, UnsupportedHlo
 from warpsmith.hlo.evaluator import Value, evaluate, evaluate_with_bounds
 from warpsmith.hlo.evaluator.values import leaves
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -10,7 +10,7 @@ from hlo import oracle
 
 from warpsmith.errors import UnsupportedHlo
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

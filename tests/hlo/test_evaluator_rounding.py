@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from warpsmith.dtypes import BY_NAME, DType, by_name
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.evaluator.formats import round_once, wide
-from warpsmith.hlo.evaluator.special import erf, logistic
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide
+from warpsmith.hlo.evaluator.arithmetic.special import erf, logistic
+from warpsmith.hlo.text.parser import parse_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

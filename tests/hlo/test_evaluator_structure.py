@@ -14,7 +14,7 @@ from hlo import oracle
 
 from warpsmith.dtypes import by_name
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 
 pytestmark = pytest.mark.skipif(not oracle.available(), reason=oracle.REASON)
 

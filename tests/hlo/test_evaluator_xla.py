@@ -16,7 +16,7 @@ from hlo.evaluator_values import pairs_of, values_of
 
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.evaluator import evaluate
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 
 pytestmark = pytest.mark.skipif(not oracle.available(), reason=oracle.REASON)
 

@@ -13,9 +13,9 @@ from warpsmith.errors import InvalidHlo
 from warpsmith.hlo import HloInstruction, HloModule, parse_hlo, verify_module
 from warpsmith.hlo.attributes import Alias
 from warpsmith.hlo.edit import clone, extract, prune
-from warpsmith.hlo.printer import print_module
 from warpsmith.hlo.shapes import Shape, TupleShape
-from warpsmith.hlo.style import PrintStyle
+from warpsmith.hlo.text.printer import print_module
+from warpsmith.hlo.text.style import PrintStyle
 from warpsmith.hlo.verifier import STATED, infer_shape, verify_instruction
 
 pytestmark = pytest.mark.skipif(not dump.available(), reason=dump.REASON)

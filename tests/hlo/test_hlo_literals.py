@@ -13,8 +13,8 @@ import pytest
 from warpsmith.dtypes import BY_NAME
 from warpsmith.errors import BadLiteral
 from warpsmith.hlo import Literal, Shape, TupleShape, parse_hlo
-from warpsmith.hlo.literal_text import SPLAT_LIMIT, literal_text
 from warpsmith.hlo.shapes import array
+from warpsmith.hlo.text.literals import SPLAT_LIMIT, literal_text
 
 
 def read(shape: str, value: str) -> Literal:

@@ -8,9 +8,9 @@ from warpsmith.errors import InvalidHlo, UnknownName, UsageError
 from warpsmith.hlo import parse_hlo
 from warpsmith.hlo.edit import clone
 from warpsmith.hlo.graph import draw
-from warpsmith.hlo.printer import print_module
 from warpsmith.hlo.query import callers, find, fingerprint, instruction_named, neighbourhood, walk
-from warpsmith.hlo.style import PrintStyle
+from warpsmith.hlo.text.printer import print_module
+from warpsmith.hlo.text.style import PrintStyle
 
 TEXT = """HloModule m, replica_count=1
 

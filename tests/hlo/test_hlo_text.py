@@ -24,7 +24,7 @@ from warpsmith.hlo.attributes import (
     Window,
     WindowDim,
 )
-from warpsmith.hlo.style import DEFAULT, SHORT
+from warpsmith.hlo.text.style import DEFAULT, SHORT
 from warpsmith.hlo.verifier import verify_module
 
 HERE = Path(__file__).parent

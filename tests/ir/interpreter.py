@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir.attributes import DenseArrayAttr, DenseAttr, FloatAttr, IntegerAttr
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core.attributes import DenseArrayAttr, DenseAttr, FloatAttr, IntegerAttr
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import ShapedType, TensorType, VectorType, numpy_dtype
 from warpsmith.ir.dialects import func, gpu
-from warpsmith.ir.types import ShapedType, TensorType, VectorType, numpy_dtype
 
 Frame = dict[Value, Any]
 

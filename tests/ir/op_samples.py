@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from warpsmith.ir import dialects
-from warpsmith.ir.core import REGISTRY
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.core.ssa import REGISTRY
+from warpsmith.ir.text.parser import parse_module
 
 assert dialects.__all__  # they register the ops
 

@@ -6,8 +6,8 @@ import pytest
 
 import warpsmith.ir.dialects
 from warpsmith.errors import UnknownPass
-from warpsmith.ir.core import Operation
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import TABLE, PassCall, lookup, parse_pipeline, run_pipeline
 from warpsmith.passes.pipeline import CPU_PIPELINE, GPU_PIPELINE
 

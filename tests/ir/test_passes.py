@@ -8,8 +8,8 @@ import pytest
 from ir.filecheck import check_file
 
 import warpsmith.ir.dialects  # registers the ops
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 from warpsmith.passes.manager import run_pipeline
 
 assert warpsmith.ir.dialects.arith

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import warpsmith.ir.dialects
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.simt import run_kernel
 

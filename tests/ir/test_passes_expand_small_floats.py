@@ -12,9 +12,9 @@ from small_floats import FORMATS, Format, probes
 
 import warpsmith.ir.dialects
 from warpsmith.dtypes import by_name
-from warpsmith.ir.core import Operation
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.simt import run_kernel
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ir.interpreter import Machine, run_kernel
 
 import warpsmith.ir.dialects
-from warpsmith.ir.core import Operation
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.passes.pipeline import CPU_PIPELINE, GPU_PIPELINE
 

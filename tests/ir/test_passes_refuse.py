@@ -6,7 +6,7 @@ import pytest
 
 import warpsmith.ir.dialects  # registers the ops
 from warpsmith.errors import PassFailed
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import run_pipeline
 
 assert warpsmith.ir.dialects.arith

@@ -6,8 +6,8 @@ import pytest
 from ir.filecheck import check
 
 import warpsmith.ir.dialects
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.passes.pipeline import GPU_PIPELINE
 

@@ -8,18 +8,18 @@ from work import calls_of
 
 from warpsmith.errors import PassFailed
 from warpsmith.indexing import IndexingMap, Interval, dim, variables
-from warpsmith.ir import effects
-from warpsmith.ir.attributes import DenseAttr, FloatAttr, IntegerAttr, float_attr, int_range, integer_attr
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Location, Operation, Value
+from warpsmith.ir.analysis.ranges import range_of
+from warpsmith.ir.core import effects
+from warpsmith.ir.core.attributes import DenseAttr, FloatAttr, IntegerAttr, float_attr, int_range, integer_attr
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.folding import constant_attribute, fold
+from warpsmith.ir.core.rewriter import Rewriter, rewrite, rewrite_ops
+from warpsmith.ir.core.ssa import Location, Operation, Value
+from warpsmith.ir.core.types import BF16, F16, F32, I8, I32, INDEX, Type, memref, tensor, vector
 from warpsmith.ir.dialects import arith, func, gpu, memory, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.folding import constant_attribute, fold
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
-from warpsmith.ir.ranges import range_of
-from warpsmith.ir.rewriter import Rewriter, rewrite, rewrite_ops
-from warpsmith.ir.types import BF16, F16, F32, I8, I32, INDEX, Type, memref, tensor, vector
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 from warpsmith.passes.canonical import PATTERNS
 from warpsmith.passes.manager import run_pipeline
 

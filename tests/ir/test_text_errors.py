@@ -12,9 +12,9 @@ from ir.op_samples import our_text, upstream_text
 from ir.test_text_seeds import SNIPPETS
 
 from warpsmith.errors import IrSyntaxError, WarpsmithError
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 
 FUNC = "func.func @f(%x: f32, %i: index, %t: tensor<4xf32>) {\n"
 

@@ -9,16 +9,16 @@ import subprocess
 import numpy as np
 import pytest
 from ir.op_samples import covered, our_text, tile_text, upstream_text
+from oracle.equality import structurally_equal
 
-from warpsmith.ir.attribute_text import attribute_text
-from warpsmith.ir.attributes import FloatAttr, float_attr, float_bits
-from warpsmith.ir.core import REGISTRY
-from warpsmith.ir.equality import structurally_equal
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
-from warpsmith.ir.syntax import FORMS
-from warpsmith.ir.types import float_type
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.attributes import FloatAttr, float_attr, float_bits
+from warpsmith.ir.core.ssa import REGISTRY
+from warpsmith.ir.core.types import float_type
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.attribute_text import attribute_text
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
+from warpsmith.ir.text.syntax import FORMS
 
 MLIR_OPT = shutil.which("mlir-opt-22") or shutil.which("mlir-opt")
 needs_mlir_opt = pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt isn't installed (Debian: mlir-22-tools)")

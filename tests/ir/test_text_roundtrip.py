@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle.equality import structurally_equal
 
 from warpsmith.indexing import INT64_MAX, INT64_MIN, IndexingMap, add, const, dim, mod, mul, symbol, variables
-from warpsmith.ir import attributes as at
-from warpsmith.ir import llvm_types as lt
-from warpsmith.ir import types as ty
-from warpsmith.ir.attribute_text import attribute_text
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Location, Operation, Region, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core import llvm_types as lt
+from warpsmith.ir.core import types as ty
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Location, Operation, Region, Value
+from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.dialects import arith, func, gpu, math, memory, scf
 from warpsmith.ir.dialects import vector as vectors
-from warpsmith.ir.equality import structurally_equal
-from warpsmith.ir.parser import parse_module, parse_modules
-from warpsmith.ir.printer import location_text, print_module, print_op
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.text.attribute_text import attribute_text
+from warpsmith.ir.text.parser import parse_module, parse_modules
+from warpsmith.ir.text.printer import location_text, print_module, print_op
 
 FAST = settings(deadline=None, max_examples=60)
 

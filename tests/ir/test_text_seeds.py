@@ -7,12 +7,12 @@ constants and ids that a snippet leaves out, `...`, and a missing comma.
 from __future__ import annotations
 
 import pytest
+from oracle.equality import structurally_equal
 
-from warpsmith.ir.core import Operation
-from warpsmith.ir.equality import structurally_equal
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.printer import print_module
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.ir.text.printer import print_module
 
 _MAP = """#map = #xla_gpu.indexing_map<"(th_x, bl_x)[vector_index] -> ("
  "bl_x floordiv 4096, (bl_x floordiv 8) mod 512, (bl_x mod 8) * 512 + th_x * 4 + vector_index),"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from warpsmith.errors import InvalidIr
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.parser import parse_module
 
 ARGS = (
     "%c: i1, %x: f32, %y: f64, %k: i32, %i: index, %t: tensor<4x8xf32>, %u: tensor<8xf32>, %m: memref<8xf32>, "

@@ -6,12 +6,12 @@ import pytest
 from work import calls_of
 
 from warpsmith.errors import InvalidIr
-from warpsmith.ir import types as ty
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Region, Value
+from warpsmith.ir.core import types as ty
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Region, Value
+from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.dialects import arith, func, memory, scf
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.text.parser import parse_module
 
 
 def refused(text: str, wanted: str) -> None:

@@ -6,11 +6,11 @@ import pytest
 
 import warpsmith.ir.dialects  # registers the ops
 from warpsmith.errors import InvalidIr
-from warpsmith.ir.builder import Builder
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.types import BF16, F16, F32, INDEX, Type, memref, vector
+from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.dialects import func, nvgpu
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.types import BF16, F16, F32, INDEX, Type, memref, vector
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.text.parser import parse_module
 
 assert warpsmith.ir.dialects.nvgpu
 

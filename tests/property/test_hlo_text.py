@@ -23,7 +23,7 @@ from warpsmith.hlo.attributes import (
 from warpsmith.hlo.builder import ComputationBuilder, build_module, reducer
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.hlo.shapes import Layout, SplitConfig
-from warpsmith.hlo.style import PrintStyle
+from warpsmith.hlo.text.style import PrintStyle
 from warpsmith.hlo.verifier import verify_module
 
 HERE = Path(__file__).parent.parent / "hlo"

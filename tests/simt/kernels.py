@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import run_kernel
 
 __all__ = ["kernel", "run"]

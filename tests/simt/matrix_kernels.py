@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from warpsmith.errors import CheckFailed
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import watch_kernel
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import run_ptx
-from warpsmith.simt.results import Counters, Finding
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.core.results import Counters, Finding
+from warpsmith.simt.ptx.launch import run_ptx
 
 __all__ = ["COMMIT", "COPY_IR", "WAIT", "Run", "ir_kernel", "ptx_kernel", "run_ir", "run_ptx_text"]
 

@@ -11,19 +11,19 @@ from differential import fusion_of
 from hero_kernels import body, rows
 from simt.mutations import Runner
 
+from warpsmith.backends.nvptx import lowering as nvptx
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler import architecture, lower_fusion
 from warpsmith.devices import device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.hlo.module import HloModule
-from warpsmith.hlo.parser import parse_hlo
-from warpsmith.ir.core import Operation
+from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.manager import run_pipeline
-from warpsmith.report.run import random_inputs
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import simulate_ptx
-from warpsmith.simt.results import Finding
-from warpsmith.targets import nvptx
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
+from warpsmith.report.run.checked_run import random_inputs
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.core.results import Finding
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 __all__ = ["KERNELS", "CleanKernel", "clean_kernel"]
 

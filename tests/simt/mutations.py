@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-import warpsmith.simt.launch
-import warpsmith.simt.ptx
+import warpsmith.simt.ir.launch
+import warpsmith.simt.ptx.launch
 from warpsmith.errors import CheckFailed, SimulationError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import INDEX, VectorType, numpy_dtype, vector
 from warpsmith.ir.dialects import arith
-from warpsmith.ir.format_kinds import ATOMIC_KINDS
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.types import INDEX, VectorType, numpy_dtype, vector
-from warpsmith.simt.launch import watch_kernel
-from warpsmith.simt.reach import Reach
-from warpsmith.simt.results import Finding
-from warpsmith.simt.tracked import Tracked
-from warpsmith.simt.watch import Watch
+from warpsmith.ir.text.format_kinds import ATOMIC_KINDS
+from warpsmith.ir.text.parser import parse_module
+from warpsmith.simt.core.reach import Reach
+from warpsmith.simt.core.results import Finding
+from warpsmith.simt.core.tracked import Tracked
+from warpsmith.simt.core.watch import Watch
+from warpsmith.simt.ir.launch import watch_kernel
 
 __all__ = ["Mutant", "Recording", "Runner", "equivalence", "ir_runner", "judge", "mutants", "ptx_mutants", "record"]
 
@@ -366,7 +366,7 @@ class _Recorder(Watch):
 def record(run: Runner, inputs: Sequence[Array]) -> Recording:
     """Launch a kernel and write down what it touches."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (warpsmith.simt.launch, warpsmith.simt.ptx):
+        for module in (warpsmith.simt.ir.launch, warpsmith.simt.ptx.launch):
             patch.setattr(module, "Watch", _Recorder)
         run(inputs)
     last = _Recorder.last

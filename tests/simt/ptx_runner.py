@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.simt.ptx import PtxStats, run_ptx
+from warpsmith.simt.ptx.launch import PtxStats, run_ptx
 
 __all__ = ["HEADER", "apply", "body_kernel", "run_body"]
 

@@ -10,10 +10,10 @@ from simt.kernels import kernel
 
 from warpsmith.devices import device
 from warpsmith.errors import CheckFailed
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import watch_kernel
-from warpsmith.simt.checks import Checks, check_limits
-from warpsmith.simt.results import CODES, Finding
+from warpsmith.simt.core.checks import Checks, check_limits
+from warpsmith.simt.core.results import CODES, Finding
 
 TILE = 'memref.global "private" @tile : memref<64xf32, 3> = uninitialized'
 GET = "%tile = memref.get_global @tile : memref<64xf32, 3>"

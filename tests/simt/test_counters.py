@@ -8,11 +8,11 @@ from simt.kernels import kernel
 from simt.ptx_runner import HEADER
 
 from warpsmith.devices import device
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import watch_kernel
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import run_ptx
-from warpsmith.simt.results import AccessCounters, Counters
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.core.results import AccessCounters, Counters
+from warpsmith.simt.ptx.launch import run_ptx
 
 TILE = 'memref.global "private" @tile : memref<{size}xf32, 3> = uninitialized'
 GET = "%tile = memref.get_global @tile : memref<{size}xf32, 3>"

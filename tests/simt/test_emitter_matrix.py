@@ -10,16 +10,17 @@ import pytest
 from hero_kernels import body, emitted
 from matrix import CELLS, Cell, check
 
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler import Simulation, simulate
 from warpsmith.compiler.lowering import lower_fusion
 from warpsmith.devices import device
 from warpsmith.dtypes import by_name
 from warpsmith.emitters import emit
-from warpsmith.fusion import plan, wrap
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.hlo_passes import wrap
 from warpsmith.numerics.inputs import Profile, random_array
-from warpsmith.simt.ptx import run_ptx
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
+from warpsmith.schedule.schedule import plan
+from warpsmith.simt.ptx.launch import run_ptx
 
 # What these found once: a peeled loop within one that was peeled before it; words that reach past an odd buffer; bytes
 # read by one thread and exchanged by another; vectors across slices of updates that aren't row-major.

@@ -7,7 +7,7 @@ import pytest
 from simt.kernels import kernel, run
 
 from warpsmith.errors import SimulationError
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import run_kernel
 
 

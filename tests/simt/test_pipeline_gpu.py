@@ -7,10 +7,10 @@ from differential import check_passes, fusion_of
 from fusion_corpus import CASES
 from needs import needs_ptxas
 
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
+from warpsmith.backends.nvptx.ptxas import assemble
 from warpsmith.compiler import architecture, lower_fusion
 from warpsmith.devices import device
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
-from warpsmith.targets.ptxas import assemble
 
 OTHER_ARCHITECTURES = ("sm_80", "sm_100")
 

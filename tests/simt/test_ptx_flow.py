@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simt.ptx_runner import HEADER, run_body
 
 from warpsmith.errors import SimulationError
-from warpsmith.simt.ptx import run_ptx
+from warpsmith.simt.ptx.launch import run_ptx
 
 
 def test_both_sides_of_a_branch_run_and_meet() -> None:

@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 from differential import assert_close, assert_same, fusion_of
 from fusion_corpus import CASES, Case, inputs_of
+from kernel_runner import from_memory, to_memory
 from simt.ptx_runner import HEADER
-from unit.kernel_runner import from_memory, to_memory
 
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler import compile, lower_fusion
 from warpsmith.devices import device
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.hlo.module import HloModule
-from warpsmith.hlo.parser import parse_hlo
+from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import PtxStats, run_ptx, simulate_ptx
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import PtxStats, run_ptx, simulate_ptx
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGETS = ("sm_80", "sm_90", "sm_100")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from simt.ptx_runner import HEADER, run_body
 
 from warpsmith.errors import SimulationError
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import run_ptx, simulate_ptx
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import run_ptx, simulate_ptx
 
 COPY = (
     HEADER

@@ -7,10 +7,10 @@ import pytest
 from simt.ptx_runner import HEADER
 
 from warpsmith.errors import PtxSyntaxError, SimulationError
-from warpsmith.simt.ptx import run_ptx
-from warpsmith.simt.ptx_flow import END, basic_blocks
-from warpsmith.simt.ptx_module import Address, Immediate, Negated, Pair, Register, Sink, Special, Symbol, Vector
-from warpsmith.simt.ptx_parser import parse_ptx
+from warpsmith.simt.ptx.flow import END, basic_blocks
+from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.text.module import Address, Immediate, Negated, Pair, Register, Sink, Special, Symbol, Vector
+from warpsmith.simt.ptx.text.parser import parse_ptx
 
 
 def _only(body: str, head: str = ".reg .pred %p<4>; .reg .b16 %rs<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;"):

@@ -8,11 +8,11 @@ from simt.ptx_runner import HEADER, run_body
 
 from tests.tile.helpers import read
 from warpsmith.compiler import compile
-from warpsmith.compiler.tile_programs import tile_text
+from warpsmith.compiler.tile.programs import tile_text
 from warpsmith.errors import CheckFailed
-from warpsmith.hlo.parser import parse_hlo
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import run_ptx, simulate_ptx
+from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import run_ptx, simulate_ptx
 
 TILE = ".shared .align 16 .b8 tile[30];"
 FILL = "".join(f"st.shared.b16 [tile+{i}], {i};\n" for i in range(0, 30, 2))

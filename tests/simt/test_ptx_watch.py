@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from simt.ptx_runner import run_body
 
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import PtxStats
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import PtxStats
 
 THREADS = list(range(64))
 TILE = ".shared .align 16 .b8 tile[8448];"

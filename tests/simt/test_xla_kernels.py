@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from warpsmith.hlo.evaluator import evaluate_with_bounds
-from warpsmith.hlo.parser import parse_hlo
 from warpsmith.hlo.shapes import Shape
+from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
-from warpsmith.report.run import random_inputs
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import simulate_ptx
+from warpsmith.report.run.checked_run import random_inputs
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KERNELS: dict[str, dict[str, Any]] = {

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Operation
+from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import MemRefType, numpy_dtype
 from warpsmith.ir.dialects import func
-from warpsmith.ir.parser import parse_module
-from warpsmith.ir.types import MemRefType, numpy_dtype
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.runtime.buffers import pointer
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, load_kernels
 from warpsmith.simt import watch_kernel
-from warpsmith.targets import cpu
 
 __all__ = ["block_kernel", "native", "simulated"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.compiler.tile_files import load_kernel
+from warpsmith.tile.files import load_kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tile"
 TARGETS = ("sm_80", "sm_90", "sm_100")

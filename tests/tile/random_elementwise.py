@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.tile.random_layouts import DTYPES, SCOPES, Factor, Registers, register_tile, scope_threads
 from tests.tile.random_text import SHAPES, Around, indented, kernel, shared, sync_of
-from warpsmith.tile.ops import TABLE
+from warpsmith.tile.model.ops import TABLE
 
 FLOATS = ("float32", "float32", "float16", "bfloat16", "float64")
 NUMBERS = (*FLOATS, "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import TileRun, run_tile, tile_text
+from warpsmith.compiler.tile.programs import TileRun, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, InvalidTileProgram, TileSyntaxError, WarpsmithError
 
 A = (np.random.default_rng(5).random((64, 64)) * 4 - 2).astype(np.float32)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.tile.block_kernels import block_kernel, native, simulated
+from warpsmith.backends.cpu import lowering as cpu
 from warpsmith.errors import LoweringError
-from warpsmith.ir.parser import parse_module
+from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.threads_to_loops.memories import MOST_BYTES
-from warpsmith.targets import cpu
 
 STORE_TILE = """
   %x = memref.load %in[%g] : memref<1024xf32>

@@ -9,12 +9,12 @@ import pytest
 
 from tests.tile.helpers import body, read
 from tests.tile.matrix_programs import async_copy
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
 from warpsmith.devices import device
 from warpsmith.errors import DispatchFailed, InvalidTileProgram, TileSyntaxError
 from warpsmith.tile import dispatch
 from warpsmith.tile.dispatch.registry import variants_of
-from warpsmith.tile.ops import TABLE
+from warpsmith.tile.model.ops import TABLE
 
 RNG = np.random.default_rng(3)
 SHARED = 's = T.alloc_shared((64, 64), "float32")\n'

@@ -14,8 +14,8 @@ from tests.tile.helpers import IMPORTS, SEED, body, read
 from tests.tile.matrix_programs import async_copy, matrix_copy, product, relayout
 from tests.tile.random_programs import GENERATORS
 from warpsmith.cli import main
-from warpsmith.compiler.tile_cpu import compile_blocks
-from warpsmith.compiler.tile_programs import run_tile
+from warpsmith.compiler.tile.cpu import compile_blocks
+from warpsmith.compiler.tile.programs import run_tile
 from warpsmith.errors import ArgumentMismatch, DispatchFailed, LoweringError, UsageError
 from warpsmith.runtime import cpu_executable
 

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import SEED, body, read
-from warpsmith.compiler.tile_programs import TileRun, explain_tile, run_tile, tile_text
+from warpsmith.backends.nvptx.cuda_files import HELP, find
+from warpsmith.compiler.tile.programs import TileRun, explain_tile, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, InvalidTileProgram, WarpsmithError
-from warpsmith.targets.cuda_files import HELP, find
 from warpsmith.tile import S, TileLayout, laneid, wgid, wid_in_wg
 from warpsmith.tile.layout import is_injective
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import run_tile, tile_text
+from warpsmith.compiler.tile.programs import run_tile, tile_text
 from warpsmith.errors import (
     DispatchFailed,
     InvalidLayout,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, SimulationError
 
 A = (np.random.default_rng(5).random((64, 64)) * 3 + 0.5).astype(np.float32)
@@ -194,7 +194,7 @@ def test_a_source_that_overlaps_its_destination_is_refused(source: str) -> None:
 
 def test_the_meaning_of_a_primitive_refuses_a_torn_warp_too() -> None:
     kernel = read(body(LANE_ROW + "if tid < 16:\n    Tx.warp.copy(R_, A[0:32, 0:8])"))
-    from warpsmith.compiler.tile_reference import run_reference
+    from warpsmith.reference.program import run_reference
 
     with pytest.raises(SimulationError, match="takes all 32 threads of a warp; 16 of group 0"):
         run_reference(kernel, {"A_ptr": A, "B_ptr": A}, {})

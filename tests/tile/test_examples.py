@@ -26,9 +26,9 @@ from tests.tile.example_cases import (
     inputs_of,
     kernel,
 )
-from warpsmith.compiler.tile_files import load_kernel
-from warpsmith.compiler.tile_programs import TileRun, explain_tile, run_tile, tile_text
-from warpsmith.tile.dtypes import tile_type
+from warpsmith.compiler.tile.programs import TileRun, explain_tile, run_tile, tile_text
+from warpsmith.tile.files import load_kernel
+from warpsmith.tile.model.dtypes import tile_type
 
 
 def output_of(result: TileRun) -> Array:

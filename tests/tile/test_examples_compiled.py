@@ -15,10 +15,10 @@ import pytest
 from needs import needs_ptxas
 
 from tests.tile.example_cases import SAMPLES, TARGETS, compare, every_example, inputs_of, kernel
-from warpsmith.compiler.tile_programs import tile_bytes, tile_text
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import simulate_ptx
-from warpsmith.targets.cuda_files import HELP, find
+from warpsmith.backends.nvptx.cuda_files import HELP, find
+from warpsmith.compiler.tile.programs import tile_bytes, tile_text
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 NVCC = find("bin/nvcc", "WARPSMITH_NVCC")
 

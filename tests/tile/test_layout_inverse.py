@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from warpsmith.errors import InvalidLayout
 from warpsmith.indexing import IndexingMap
-from warpsmith.simt.traffic import wavefronts
+from warpsmith.simt.core.traffic import wavefronts
 from warpsmith.tile.layout import (
     AXES,
     ComposeLayout,

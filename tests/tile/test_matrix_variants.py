@@ -10,11 +10,11 @@ import pytest
 
 from tests.tile.helpers import body, read
 from tests.tile.matrix_programs import matrix_copy, product, shuffled_product
-from warpsmith.compiler.tile_programs import TileRun, explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import TileRun, explain_tile, run_tile, tile_text
 from warpsmith.devices import device
 from warpsmith.errors import DispatchFailed, InvalidLayout, InvalidTileProgram
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import nvgpu, vector
 from warpsmith.tile import Kernel, TileLayout, dispatch, mma_a, mma_b, mma_c
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import TileRun, run_tile, tile_bytes, tile_text
+from warpsmith.compiler.tile.programs import TileRun, run_tile, tile_bytes, tile_text
 from warpsmith.errors import ArgumentMismatch, InvalidTileProgram, ToolMissing, WarpsmithError
-from warpsmith.report.tile import tile_explanation_data
-from warpsmith.simt.ptx import run_ptx
+from warpsmith.report.explain.tile import tile_explanation_data
+from warpsmith.simt.ptx.launch import run_ptx
 
 Array = np.ndarray[Any, np.dtype[Any]]
 A = (np.random.default_rng(5).random((64, 64)) * 3 + 0.5).astype(np.float32)

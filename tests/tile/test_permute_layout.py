@@ -7,7 +7,7 @@ import pytest
 
 from tests.tile.helpers import body, read
 from tests.tile.matrix_programs import relayout
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, InvalidTileProgram
 
 TILE = """

@@ -14,9 +14,9 @@ from needs import needs_ptxas
 
 from tests.tile.helpers import read
 from tests.tile.random_programs import GENERATORS
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_bytes, tile_text
+from warpsmith.backends.nvptx.cuda_files import HELP, find
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_bytes, tile_text
 from warpsmith.errors import DispatchFailed
-from warpsmith.targets.cuda_files import HELP, find
 
 NVCC = find("bin/nvcc", "WARPSMITH_NVCC")
 TARGETS = ("sm_80", "sm_90", "sm_100")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, InvalidTileProgram
-from warpsmith.simt.ptx import simulate_ptx
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 NUMPY = {"sum": np.sum, "max": np.max, "min": np.min}
 PADDED = "TileLayout(S[(32, 8) : (9, 1)])"

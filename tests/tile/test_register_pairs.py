@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import tile_bytes, tile_text
+from warpsmith.compiler.tile.programs import tile_bytes, tile_text
 from warpsmith.errors import ToolMissing
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.ptx import simulate_ptx
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import IMPORTS, SEED, read
+from warpsmith.backends.nvptx import ptxas
 from warpsmith.cli import main
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
 from warpsmith.errors import ToolMissing
-from warpsmith.targets import ptxas
 
 SYNC = "T.cuda.cta_sync()"
 

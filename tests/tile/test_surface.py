@@ -12,7 +12,7 @@ import pytest
 
 from tests.tile.helpers import IMPORTS, body, read
 from warpsmith.cli import main
-from warpsmith.compiler.tile_programs import TileRun, explain_tile, run_tile, tile_text
+from warpsmith.compiler.tile.programs import TileRun, explain_tile, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, InvalidTileProgram, TileSyntaxError, WarpsmithError
 
 A = (np.random.default_rng(3).random((64, 64)) * 4 + 0.25).astype(np.float32)

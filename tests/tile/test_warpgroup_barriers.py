@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_programs import run_tile, tile_text
+from warpsmith.compiler.tile.programs import run_tile, tile_text
 from warpsmith.errors import InvalidTileProgram
 
 EXCHANGE = """

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
-from warpsmith.compiler.tile_files import load_kernel
-from warpsmith.compiler.tile_meaning import MEANINGS
-from warpsmith.compiler.tile_places import Places
-from warpsmith.compiler.tile_programs import explain_tile, run_tile, tile_text
-from warpsmith.ir.core import Operation
+from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.reference.places import Places
+from warpsmith.reference.primitives import MEANINGS
+from warpsmith.tile.files import load_kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tile"
 

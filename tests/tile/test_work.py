@@ -13,8 +13,8 @@ import pytest
 from work import calls_of
 
 from tests.tile.helpers import IMPORTS, SEED, read
-from warpsmith.compiler.tile_files import load_kernel
-from warpsmith.compiler.tile_programs import tile_text
+from warpsmith.compiler.tile.programs import tile_text
+from warpsmith.tile.files import load_kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tile"
 

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from warpsmith.compiler.bisection import bisect
     from warpsmith.hlo import parse_hlo
     from warpsmith.report.bisect import bisection_data, bisection_text
-    from warpsmith.report.run import random_inputs
+    from warpsmith.report.run.checked_run import random_inputs
 
     if (arguments.file is None) == (arguments.example is None):
         raise UsageError("give a file, or --example NAME", help="see `warpsmith bisect --help`")

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler import check_stage, stage_bytes, stage_text
     from warpsmith.devices import device
-    from warpsmith.hlo.parser import parse_hlo
+    from warpsmith.hlo.text.parser import parse_hlo
 
     if (arguments.file is None) == (arguments.example is None):
         raise UsageError("give one HLO file, or --example NAME")
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = read_text(arguments.file) if arguments.file else example_text(arguments.example)
     module = parse_hlo(text, name)
     if arguments.dump_to:
-        from warpsmith.report.dump import dump_module
+        from warpsmith.report.page.dump import dump_module
 
         written = dump_module(
             module,

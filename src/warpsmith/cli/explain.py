@@ -36,7 +36,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.hlo import parse_hlo
-    from warpsmith.report.explain import explain
+    from warpsmith.report.explain.explanation import explain
 
     if (arguments.file is None) == (arguments.example is None):
         raise UsageError("give a file, or --example NAME", help="see `warpsmith explain --help`")
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = explain(parse_hlo(text, name), arguments.target, **options)
     write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
     if arguments.svg is not None:
-        from warpsmith.report.explain_svg import explanation_svg
+        from warpsmith.report.explain.picture import explanation_svg
 
         write_text(arguments.svg, explanation_svg(found))
     return 0
@@ -57,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _tile(arguments: argparse.Namespace) -> int:
     """A tile kernel of a Python file."""
     from warpsmith.cli.tile import constants
-    from warpsmith.compiler.tile_files import load_kernel
-    from warpsmith.report.tile import tile_explanation, tile_explanation_data
+    from warpsmith.report.explain.tile import tile_explanation, tile_explanation_data
+    from warpsmith.tile.files import load_kernel
 
     kernel = load_kernel(arguments.file, constants(arguments.set))
     if arguments.svg is not None:

@@ -83,12 +83,12 @@ def _stats(module: HloModule, arguments: argparse.Namespace) -> str:
 
 
 def _print(module: HloModule, arguments: argparse.Namespace) -> str:
-    from warpsmith.hlo.printer import print_module
-    from warpsmith.hlo.style import DEFAULT, SHORT
+    from warpsmith.hlo.text.printer import print_module
+    from warpsmith.hlo.text.style import DEFAULT, SHORT
 
     if arguments.rewrites:
         from warpsmith.devices import device
-        from warpsmith.fusion.rewrites import apply
+        from warpsmith.hlo_passes import apply
 
         module = apply(module, arguments.rewrites, device(arguments.target))
     styles = {"default": DEFAULT, "short": SHORT, "operand-shapes": dataclasses.replace(DEFAULT, operand_shapes=True)}

@@ -69,7 +69,7 @@ def _chosen(module: HloModule, name: str | None) -> Iterator[tuple[HloComputatio
 
 def _maps(instruction: HloInstruction, style: Style) -> list[list[str]]:
     """For each operand, its maps as text; none where they are unknown."""
-    from warpsmith.hlo.indexing import output_to_input_indexing
+    from warpsmith.hlo.indexing.maps import output_to_input_indexing
     from warpsmith.indexing import print_map
 
     return [[print_map(map, style) for map in maps] for maps in output_to_input_indexing(instruction)]
@@ -77,7 +77,7 @@ def _maps(instruction: HloInstruction, style: Style) -> list[list[str]]:
 
 def _sources(instruction: HloInstruction, style: Style) -> list[tuple[str, int, str]]:
     """For each runtime variable: its name, the operand that holds it, and the map to its place there."""
-    from warpsmith.hlo.indexing import runtime_variables
+    from warpsmith.hlo.indexing.maps import runtime_variables
     from warpsmith.indexing import print_map
 
     sources = runtime_variables(instruction)
@@ -104,7 +104,7 @@ def _json(computation: HloComputation, instructions: list[HloInstruction], style
 
 
 def _text(computation: HloComputation, instructions: list[HloInstruction], style: Style) -> str:
-    from warpsmith.hlo.printer import print_instruction
+    from warpsmith.hlo.text.printer import print_instruction
 
     lines = [f"{computation.name}:"]
     for each in instructions:

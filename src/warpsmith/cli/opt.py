@@ -30,9 +30,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.ir import dialects as _dialects  # registers the ops
-    from warpsmith.ir.parser import parse_module
-    from warpsmith.ir.printer import print_op
-    from warpsmith.ir.verifier import verify
+    from warpsmith.ir.core.verifier import verify
+    from warpsmith.ir.text.parser import parse_module
+    from warpsmith.ir.text.printer import print_op
     from warpsmith.passes import manager
 
     del _dialects

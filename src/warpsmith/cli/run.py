@@ -18,7 +18,7 @@ from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
 
 if TYPE_CHECKING:
     from warpsmith.hlo.module import HloModule
-    from warpsmith.report.run import RunReport
+    from warpsmith.report.run.checked_run import RunReport
 
 _PLATFORMS = {"cpu": "cpu", "host": "cpu", "cuda": "cuda", "gpu": "cuda", "sim": "sim"}
 _REFERENCES = {"interpreter": "interpreter", "default": "interpreter", "none": "none", "": "none"}
@@ -147,7 +147,7 @@ def _choice(what: str, given: str, known: dict[str, str]) -> str:
 
 
 def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str, text: str) -> int:
-    from warpsmith.hlo.parser import parse_hlo
+    from warpsmith.hlo.text.parser import parse_hlo
 
     module = parse_hlo(text, name)
     if platform == "cuda":
@@ -159,7 +159,7 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
     else:
         from rich.console import Console
 
-        from warpsmith.report.text import print_run
+        from warpsmith.report.run.text import print_run
 
         print_run(report, Console(highlight=False, soft_wrap=True))
     return 1 if report.match is False or report.findings else 0
@@ -167,8 +167,8 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
 
 def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) -> RunReport:
     from warpsmith.hlo.evaluator.machine import STEP_LIMIT
-    from warpsmith.report.run import random_inputs, run
-    from warpsmith.report.values import trace_values
+    from warpsmith.report.run.checked_run import random_inputs, run
+    from warpsmith.report.run.values import trace_values
 
     simulates = _PLATFORMS[arguments.platform.lower()] == "sim"
     target = arguments.target or _DEFAULT_GPU if simulates else "cpu"
@@ -211,7 +211,7 @@ def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) 
 
 def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport:
     """No kernel of HLO is launched on a GPU: compile, dump, and say that nothing ran."""
-    from warpsmith.report.run import compiled
+    from warpsmith.report.run.checked_run import compiled
 
     target = arguments.target or _DEFAULT_GPU
     if arguments.dump_to:
@@ -224,7 +224,7 @@ def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport
 
 
 def _dump(arguments: argparse.Namespace, module: HloModule, target: str) -> None:
-    from warpsmith.report.dump import dump_module
+    from warpsmith.report.page.dump import dump_module
 
     dump_module(
         module,

@@ -14,7 +14,7 @@ from warpsmith.cli.files import write_bytes, write_text
 from warpsmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from warpsmith.compiler.tile_programs import TileRun
+    from warpsmith.compiler.tile.programs import TileRun
     from warpsmith.tile.program import Kernel
 
 
@@ -42,7 +42,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
-    from warpsmith.compiler.tile_files import load_kernel
+    from warpsmith.tile.files import load_kernel
 
     kernel = load_kernel(arguments.file, constants(arguments.set))
     if arguments.svg:
@@ -52,13 +52,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.stage is None and not arguments.run and not arguments.explain:
             return 0
     if arguments.explain:
-        from warpsmith.report.tile import tile_explanation
+        from warpsmith.report.explain.tile import tile_explanation
 
         write_text(arguments.out, tile_explanation(kernel, arguments.target))
         return 0
     if arguments.run:
         return _run(kernel, arguments)
-    from warpsmith.compiler.tile_programs import tile_bytes, tile_text
+    from warpsmith.compiler.tile.programs import tile_bytes, tile_text
 
     stage = arguments.stage or "dispatched"
     if stage == "cubin" and arguments.out is not None:
@@ -86,7 +86,7 @@ def constants(given: list[str]) -> dict[str, Any]:
 
 def _run(kernel: Kernel, arguments: argparse.Namespace) -> int:
     from warpsmith.cli.npz import read_named, write_named
-    from warpsmith.compiler.tile_programs import run_tile
+    from warpsmith.compiler.tile.programs import run_tile
 
     given = read_named(arguments.input) if arguments.input else None
     result = run_tile(kernel, given, target=arguments.target, platform=arguments.platform, seed=arguments.seed)

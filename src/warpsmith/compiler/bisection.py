@@ -16,30 +16,31 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.nvptx import lowering as nvptx
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler.driver import compile, scheduled
 from warpsmith.compiler.lowering import architecture
 from warpsmith.compiler.memory_order import from_memory, to_memory
 from warpsmith.devices import Device, device
 from warpsmith.emitters import EmittedKernel, emit
-from warpsmith.emitters.types import scalar_type
+from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.errors import SimulationError, WarpsmithError
 from warpsmith.hlo.edit import extract
 from warpsmith.hlo.evaluator import Array, Value, evaluate, evaluate_with_bounds, within_bounds
 from warpsmith.hlo.evaluator.interpreter import arguments_of
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.ir.core import Operation, Trait
-from warpsmith.ir.printer import print_module
-from warpsmith.ir.types import numpy_dtype
-from warpsmith.ir.verifier import verify
+from warpsmith.ir.core.ssa import Operation, Trait
+from warpsmith.ir.core.types import numpy_dtype
+from warpsmith.ir.core.verifier import verify
+from warpsmith.ir.text.printer import print_module
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import lookup
-from warpsmith.simt.checks import Checks
-from warpsmith.simt.launch import run_kernel, watch_kernel
-from warpsmith.simt.ptx import simulate_ptx
-from warpsmith.simt.results import Finding
-from warpsmith.targets import cpu, nvptx
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.core.results import Finding
+from warpsmith.simt.ir.launch import run_kernel, watch_kernel
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 __all__ = ["Bisection", "Culprit", "Difference", "bisect"]
 

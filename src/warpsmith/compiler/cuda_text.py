@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from warpsmith.backends.cuda_cpp import cuda_source, lower
 from warpsmith.devices import Device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
-from warpsmith.targets.cuda_cpp import cuda_source, lower
 
 __all__ = ["cuda_text"]
 

@@ -11,31 +11,33 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from time import perf_counter
 from typing import TypeVar
 
-from warpsmith.compiler.host import host_function
+from warpsmith.backends.cpu import jit as llvm_jit
+from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.nvptx import ptxas
+from warpsmith.backends.nvptx.codegen import PtxBatch, ptx_from_llvm
 from warpsmith.compiler.keys import kernel_key
 from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
 from warpsmith.compiler.plans import kernel_infos, runtime_plan
-from warpsmith.compiler.products import Array
 from warpsmith.devices import Device, device
 from warpsmith.emitters.choose import choose
 from warpsmith.errors import ToolMissing, UnsupportedFusion, UsageError, did_you_mean
 from warpsmith.fusion.analysis import analyze
-from warpsmith.fusion.rewrites.scatter_order import keep_order, keeps_order
-from warpsmith.fusion.schedule import Plan as Schedule
-from warpsmith.fusion.schedule import plan
 from warpsmith.fusion.support import KERNEL_OPS
-from warpsmith.fusion.tree_reduction import split_reductions
-from warpsmith.fusion.wrap import wrap
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.verifier import verify_module
+from warpsmith.hlo_passes.scatter_order import keep_order, keeps_order
+from warpsmith.hlo_passes.tree_reduction import split_reductions
+from warpsmith.hlo_passes.wrap import wrap
+from warpsmith.library.dot_and_convolution import Array
+from warpsmith.library.host import host_function
 from warpsmith.numerics.modes import mode
 from warpsmith.runtime.cache import Cache, default_cache
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, KernelLoader
 from warpsmith.runtime.executable import Executable
 from warpsmith.runtime.plan import Plan
-from warpsmith.targets import cpu, llvm_jit, ptxas
-from warpsmith.targets.nvptx_codegen import PtxBatch, ptx_from_llvm
+from warpsmith.schedule.schedule import Plan as Schedule
+from warpsmith.schedule.schedule import plan
 
 __all__ = [
     "check_stage",

@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.devices import Device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
 from warpsmith.passes.vectorize_cpu import STREAMS
-from warpsmith.targets import cpu, nvptx
 
 __all__ = ["LoweredKernel", "architecture", "lower_fusion"]
 
@@ -137,6 +138,6 @@ def _bytes_moved(kernel: EmittedKernel) -> int:
 
 
 def _print(module: Operation, generic: bool) -> str:
-    from warpsmith.ir.printer import print_op  # text is asked for only by dumps and traces
+    from warpsmith.ir.text.printer import print_op  # text is asked for only by dumps and traces
 
     return print_op(module, generic=generic)

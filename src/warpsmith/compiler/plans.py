@@ -11,15 +11,13 @@ from typing import cast
 
 import numpy as np
 
-from warpsmith.compiler.host import host_function, update_function
 from warpsmith.compiler.lowering import LoweredKernel
-from warpsmith.compiler.products import HostFunction
-from warpsmith.fusion.schedule import Plan as Schedule
-from warpsmith.fusion.schedule import Step, array_leaves
 from warpsmith.hlo.attributes import Alias, Donor
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape, TupleShape
+from warpsmith.library.dot_and_convolution import HostFunction
+from warpsmith.library.host import host_function, update_function
 from warpsmith.runtime.cpu_executable import CpuKernel
 from warpsmith.runtime.plan import (
     AnyStep,
@@ -35,6 +33,8 @@ from warpsmith.runtime.plan import (
     UpdateStep,
     WhileStep,
 )
+from warpsmith.schedule.schedule import Plan as Schedule
+from warpsmith.schedule.schedule import Step, array_leaves
 
 __all__ = ["KernelOf", "kernel_infos", "runtime_plan"]
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.backends.nvptx import lowering as nvptx
+from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler.driver import scheduled
 from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
 from warpsmith.compiler.memory_order import from_memory, to_memory
@@ -25,12 +27,10 @@ from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.runtime.executable import Executable
-from warpsmith.simt.checks import Checks, Findings
-from warpsmith.simt.launch import run_kernel, watch_kernel
-from warpsmith.simt.ptx import simulate_ptx
-from warpsmith.simt.results import Counters, Finding, LaunchResult
-from warpsmith.targets import nvptx
-from warpsmith.targets.nvptx_codegen import ptx_from_llvm
+from warpsmith.simt.core.checks import Checks, Findings
+from warpsmith.simt.core.results import Counters, Finding, LaunchResult
+from warpsmith.simt.ir.launch import run_kernel, watch_kernel
+from warpsmith.simt.ptx.launch import simulate_ptx
 
 __all__ = ["STAGES", "Simulation", "simulate", "simulated"]
 

@@ -5,6 +5,6 @@ for each subgraph, and the launch.  `gpu/` and `cpu/` hold one file an emitter, 
 """
 
 from warpsmith.emitters.choose import choose, emit
-from warpsmith.emitters.kernel import EmittedKernel, KernelArgument
+from warpsmith.emitters.kernel.emitted import EmittedKernel, KernelArgument
 
 __all__ = ["EmittedKernel", "KernelArgument", "choose", "emit"]

@@ -26,7 +26,7 @@ from warpsmith.emitters.gpu import loop as gpu_loop
 from warpsmith.emitters.gpu import reduction as gpu_reduction
 from warpsmith.emitters.gpu import scatter as gpu_scatter
 from warpsmith.emitters.gpu import transpose as gpu_transpose
-from warpsmith.emitters.kernel import EmittedKernel
+from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.errors import UnsupportedFusion, UsageError
 from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze, later_rules
 from warpsmith.fusion.reasons import Reason

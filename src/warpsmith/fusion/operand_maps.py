@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from warpsmith.hlo.indexing import output_to_input_indexing
+from warpsmith.hlo.indexing.maps import output_to_input_indexing
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.indexing import IndexingMap

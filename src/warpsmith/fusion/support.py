@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.fusion.control_flow import RUNS
+from warpsmith.hlo.control_flow import RUNS
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.shapes import TupleShape

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
-from warpsmith.hlo.parser import parse_hlo
-from warpsmith.hlo.printer import print_module
 from warpsmith.hlo.shapes import AnyShape, Layout, Shape, TupleShape
+from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.hlo.text.printer import print_module
 from warpsmith.hlo.verifier import verify_module
 
 __all__ = [

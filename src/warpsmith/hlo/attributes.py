@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from warpsmith.hlo.lexer import escape
 from warpsmith.hlo.shapes import AnyShape
+from warpsmith.hlo.text.lexer import escape
 
 __all__ = [
     "Alias",

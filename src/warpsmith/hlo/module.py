@@ -18,9 +18,9 @@ from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 if TYPE_CHECKING:
-    from warpsmith.hlo.lexer import Source
     from warpsmith.hlo.query import Statistics
-    from warpsmith.hlo.style import PrintStyle
+    from warpsmith.hlo.text.lexer import Source
+    from warpsmith.hlo.text.style import PrintStyle
 
 __all__ = ["NO_ATTRIBUTES", "HloComputation", "HloInstruction", "HloModule", "Origin"]
 
@@ -303,7 +303,7 @@ class HloModule:
         return hash((self.name, self.entry.name, len(self.computations)))
 
     def __str__(self) -> str:
-        from warpsmith.hlo.printer import print_module  # the printer reads this module
+        from warpsmith.hlo.text.printer import print_module  # the printer reads this module
 
         return print_module(self)
 

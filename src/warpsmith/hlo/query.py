@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from typing import cast
 
 from warpsmith.errors import InvalidHlo, UnknownName, did_you_mean
-from warpsmith.hlo.attribute_table import ATTRIBUTES, HEADER
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
-from warpsmith.hlo.printer import STACK_FRAMES
 from warpsmith.hlo.shapes import UNBOUNDED, AnyShape
+from warpsmith.hlo.text.attribute_table import ATTRIBUTES, HEADER
+from warpsmith.hlo.text.printer import STACK_FRAMES
 from warpsmith.hlo.traversal import callees_first, operands_first
 
 __all__ = ["Statistics", "callers", "find", "fingerprint", "instruction_named", "neighbourhood", "statistics", "walk"]

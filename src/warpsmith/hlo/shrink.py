@@ -14,8 +14,8 @@ from typing import cast
 
 from warpsmith.errors import WarpsmithError
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
-from warpsmith.hlo.parser import parse_hlo
 from warpsmith.hlo.shapes import TupleShape
+from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo.traversal import callees_first, operands_first
 from warpsmith.hlo.verifier import verify_module
 

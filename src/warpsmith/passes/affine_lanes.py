@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core.effects import is_pure
+from warpsmith.ir.core.ssa import Block, Operation, Value
 from warpsmith.ir.dialects import arith
-from warpsmith.ir.effects import is_pure
 
 __all__ = ["VARYING", "Lanes", "known_multiple"]
 

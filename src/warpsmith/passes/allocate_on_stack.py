@@ -9,11 +9,11 @@ that work groups that run one after the other use it again; its contents are unk
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import MemRefType, memref
 from warpsmith.ir.dialects import func, memory
-from warpsmith.ir.types import MemRefType, memref
 from warpsmith.passes.lower_tensors import SHARED
 
 NAME = "allocate-on-stack"

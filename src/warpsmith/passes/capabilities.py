@@ -6,7 +6,7 @@ In: a target's name ("sm_90a", "cpu"), an op.  Out: a number, or LoweringError f
 from __future__ import annotations
 
 from warpsmith.errors import LoweringError, Span
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
 
 __all__ = ["check_capability", "compute_capability"]

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, BlockArgument, Effect, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, BlockArgument, Effect, Operation, Value
+from warpsmith.ir.core.types import INDEX, MemRefType, VectorType, bit_width
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import INDEX, MemRefType, VectorType, bit_width
 from warpsmith.passes.threads_to_loops.levels import is_private
 
 __all__ = ["SIZES", "run"]

@@ -7,8 +7,8 @@ From here on calls may touch memory, so CSE no longer merges them.  Attributes s
 
 from __future__ import annotations
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation
 
 NAME = "convert-pure-call"
 CONTRACT = "bit-exact"

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Region, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.dialects import arith, func, scf
 
 NAME = "convert-scf-to-cf"

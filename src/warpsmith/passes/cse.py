@@ -11,9 +11,9 @@ nothing was written in between.  Pipeline reference 13.4.
 
 from __future__ import annotations
 
-from warpsmith.ir.attributes import IndexingMapAttr
-from warpsmith.ir.core import Block, Effect, Operation, Region, Trait, Value, fuse_locations
-from warpsmith.ir.effects import effects_of, is_removable
+from warpsmith.ir.core.attributes import IndexingMapAttr
+from warpsmith.ir.core.effects import effects_of, is_removable
+from warpsmith.ir.core.ssa import Block, Effect, Operation, Region, Trait, Value, fuse_locations
 
 NAME = "cse"
 CONTRACT = "bit-exact"

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Region, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import llvm_function
+from warpsmith.ir.core.ssa import Operation, Region, Value
+from warpsmith.ir.core.types import F32
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.llvm_types import llvm_function
-from warpsmith.ir.types import F32
 
 NAME = "expand-approximate"
 CONTRACT = "f32 division, sqrt and rsqrt, and exp and log of 16-bit floats, within 2 ulp of f32; all else bit-exact"

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Trait, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
+from warpsmith.ir.core.types import BF16, F16, F32, F64, I16, I32, I64, Type, element_type, with_element
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import BF16, F16, F32, F64, I16, I32, I64, Type, element_type, with_element
 from warpsmith.passes.capabilities import compute_capability
 
 NAME = "expand-float-ops"

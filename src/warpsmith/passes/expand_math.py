@@ -21,12 +21,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I1,
+    I32,
+    I64,
+    Type,
+    VectorType,
+    element_type,
+    integer,
+    with_element,
+)
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, func, scf, vector
-from warpsmith.ir.types import BF16, F16, F32, F64, I1, I32, I64, Type, VectorType, element_type, integer, with_element
-from warpsmith.ir.types import vector as vector_type
 from warpsmith.numerics.expr import Precision
 from warpsmith.numerics.expr import Type as Lane
 from warpsmith.numerics.functions import EXPANSIONS, XLA, expand

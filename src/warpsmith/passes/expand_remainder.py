@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import F32, F64, I32, I64, INDEX, Type, VectorType, element_type
 from warpsmith.ir.dialects import arith, func, scf, vector
-from warpsmith.ir.types import F32, F64, I32, I64, INDEX, Type, VectorType, element_type
 
 NAME = "expand-remainder"
 CONTRACT = "bit-exact"

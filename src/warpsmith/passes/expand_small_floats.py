@@ -18,11 +18,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from warpsmith.ir.attributes import FloatAttr
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Trait, Value
+from warpsmith.ir.core.attributes import FloatAttr
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Trait, Value
+from warpsmith.ir.core.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I16,
+    I32,
+    I64,
+    FloatType,
+    Type,
+    element_type,
+    integer,
+    with_element,
+)
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import BF16, F16, F32, F64, I16, I32, I64, FloatType, Type, element_type, integer, with_element
 
 NAME = "expand-small-floats"
 CONTRACT = "bit-exact"

@@ -9,10 +9,10 @@ ever sees a shorter loop.
 
 from __future__ import annotations
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import is_pure
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.effects import is_pure
 from warpsmith.passes.affine_lanes import Lanes
 
 NAME = "fit-loop-bounds"

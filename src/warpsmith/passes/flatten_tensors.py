@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from warpsmith.errors import PassFailed
 from warpsmith.indexing import IndexingMap, linear_index
-from warpsmith.ir.attributes import (
+from warpsmith.ir.core.attributes import (
     Attribute,
     DenseArrayAttr,
     DenseAttr,
@@ -25,12 +25,10 @@ from warpsmith.ir.attributes import (
     opaque,
     type_attr,
 )
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value
-from warpsmith.ir.dialects import arith
-from warpsmith.ir.dialects.vector import DYNAMIC
-from warpsmith.ir.rewriter import rewrite_ops
-from warpsmith.ir.types import (
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.rewriter import rewrite_ops
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import (
     I32,
     INDEX,
     FunctionType,
@@ -42,6 +40,8 @@ from warpsmith.ir.types import (
     tensor,
     vector,
 )
+from warpsmith.ir.dialects import arith
+from warpsmith.ir.dialects.vector import DYNAMIC
 from warpsmith.passes.canonical import indexing, merge
 from warpsmith.passes.canonical import tensor as tensor_patterns
 

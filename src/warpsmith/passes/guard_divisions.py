@@ -11,10 +11,10 @@ Emitted modules don't need the pass: HLO says what a division by zero is.
 
 from __future__ import annotations
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import INDEX, Type, bit_width, element_type
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import INDEX, Type, bit_width, element_type
 
 __all__ = ["run"]
 

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.ir.attributes import StringAttr
-from warpsmith.ir.core import Block, Operation, Region, Value
+from warpsmith.ir.core.attributes import StringAttr
+from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.passes import cse
 from warpsmith.passes.symbols import is_private, references, symbol_table, symbol_uses
 

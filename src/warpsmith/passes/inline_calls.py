@@ -11,8 +11,8 @@ ops.
 
 from __future__ import annotations
 
-from warpsmith.ir.core import Operation
-from warpsmith.ir.types import FloatType, IntegerType
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import FloatType, IntegerType
 from warpsmith.passes.inline import Inliner, callee_of, op_count
 
 NAME = "inline-calls"

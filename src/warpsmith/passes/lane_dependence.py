@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith
 from warpsmith.passes.affine_lanes import Lanes
 

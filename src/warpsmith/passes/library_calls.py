@@ -4,18 +4,18 @@
       ->  %a = vector.extract %x[0] ; %u = llvm.call @exp(%a) ; ... ; %y = vector.from_elements %u, %v
 
 On a CPU the library is the platform's libm, which the process has loaded; on a GPU it is libdevice (`__nv_exp`), which
-`targets/libdevice.py` links.  Our own expansions (`expand-math`) are for f32 and narrower; by here they are done.  The
+`backends/nvptx/libdevice.py` links.  Our own expansions (`expand-math`) are for f32 and narrower, and done by now.  The
 call keeps the op's name in `warpsmith.library`.  Reference: pipeline.md 7.2.
 """
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Region, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import llvm_function
+from warpsmith.ir.core.ssa import Operation, Region, Value
+from warpsmith.ir.core.types import F64, VectorType, element_type
 from warpsmith.ir.dialects import func, vector
-from warpsmith.ir.llvm_types import llvm_function
-from warpsmith.ir.types import F64, VectorType, element_type
 
 NAME = "library-calls"
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"

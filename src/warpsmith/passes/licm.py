@@ -12,8 +12,8 @@ moves only out of a loop that is known to run, so nothing is read that the progr
 
 from __future__ import annotations
 
-from warpsmith.ir.core import Block, Operation, Trait
-from warpsmith.ir.effects import constant_of, is_pure, is_speculatable
+from warpsmith.ir.core.effects import constant_of, is_pure, is_speculatable
+from warpsmith.ir.core.ssa import Block, Operation, Trait
 
 NAME = "licm"
 CONTRACT = "bit-exact"

@@ -15,11 +15,11 @@ it must.  The old value decides whether another thread came in between, bit for 
 from __future__ import annotations
 
 from warpsmith.errors import PassFailed
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Region, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Region, Value
+from warpsmith.ir.core.types import I1, MemRefType, Type, bit_width
 from warpsmith.ir.dialects import arith, memory, scf
-from warpsmith.ir.types import I1, MemRefType, Type, bit_width
 
 NAME = "lower-atomics"
 CONTRACT = "bit-exact"

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warpsmith.indexing import IndexingMap, Interval
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import I1
 from warpsmith.ir.dialects import arith, gpu, scf
-from warpsmith.ir.types import I1
 
 NAME = "lower-loops-to-scf"
 CONTRACT = "bit-exact"

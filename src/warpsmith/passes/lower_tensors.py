@@ -17,18 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from warpsmith.errors import PassFailed
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value, row
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Value, row
+from warpsmith.ir.core.types import MemRefType, TensorType, Type, VectorType, bit_width, memref
 from warpsmith.ir.dialects import arith, func
-from warpsmith.ir.types import (
-    MemRefType,
-    TensorType,
-    Type,
-    VectorType,
-    bit_width,
-    memref,
-)
 
 NAME = "lower-tensors"
 CONTRACT = "bit-exact"

@@ -8,11 +8,11 @@ One call then does all the work that a thread takes at once, whatever the kernel
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Trait
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Trait
+from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import arith, func, scf
-from warpsmith.ir.types import INDEX
 
 NAME = "lower-workgroups"
 CONTRACT = "bit-exact"

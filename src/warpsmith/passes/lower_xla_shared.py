@@ -7,11 +7,11 @@ Pipeline reference 5.3.  On a CPU the work group's index stays: it is an argumen
 
 from __future__ import annotations
 
-from warpsmith.ir.attributes import opaque
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.attributes import opaque
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import gpu
-from warpsmith.ir.types import INDEX
 
 NAME = "lower-xla-shared"
 CONTRACT = "bit-exact"

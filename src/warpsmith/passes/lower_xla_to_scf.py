@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.errors import PassFailed
-from warpsmith.ir.attributes import opaque
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.attributes import opaque
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import I1, I32, FloatType, IntegerType, Type, bit_width, integer, vector
 from warpsmith.ir.dialects import arith, gpu, memory, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.types import I1, I32, FloatType, IntegerType, Type, bit_width, integer, vector
 
 NAME = "lower-xla-to-scf"
 CONTRACT = "bit-exact"

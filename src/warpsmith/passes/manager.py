@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Protocol
 
 from warpsmith.errors import UnknownPass, did_you_mean
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.ssa import Operation
 
 __all__ = [
     "TABLE",

@@ -9,8 +9,8 @@ operand.  `xla.not_invariant` keeps `noalias` off.  Reference: pipeline.md 6.5.
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
 
 NAME = "merge-pointers"

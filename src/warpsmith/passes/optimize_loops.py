@@ -13,13 +13,13 @@ entry's `warpsmith.unroll`, else 4.
 from __future__ import annotations
 
 from warpsmith.indexing import IndexingMap, Interval, Variable, dim
-from warpsmith.ir.attributes import IntegerAttr, integer_attr
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Trait, Value
+from warpsmith.ir.core.attributes import IntegerAttr, integer_attr
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.rewriter import Rewriter
+from warpsmith.ir.core.ssa import Operation, Trait, Value
+from warpsmith.ir.core.types import INDEX, VectorType, is_float
 from warpsmith.ir.dialects import gpu
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.rewriter import Rewriter
-from warpsmith.ir.types import INDEX, VectorType, is_float
 
 NAME = "optimize-loops"
 CONTRACT = "bit-exact"

@@ -23,11 +23,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from warpsmith.dtypes import pack
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
-from warpsmith.ir.dialects import arith, func, memory, vector
-from warpsmith.ir.types import (
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import (
     I8,
     FloatType,
     IntegerType,
@@ -40,7 +39,8 @@ from warpsmith.ir.types import (
     memref,
     tensor,
 )
-from warpsmith.ir.types import vector as vector_type
+from warpsmith.ir.core.types import vector as vector_type
+from warpsmith.ir.dialects import arith, func, memory, vector
 
 NAME = "pack-sub-byte"
 CONTRACT = "bit-exact"

@@ -11,11 +11,11 @@ Reference: tile.md 6.1 and 6.4, PTX ISA 8.6.
 
 from __future__ import annotations
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Trait
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Trait
+from warpsmith.ir.core.types import BF16, F16, F32, MemRefType, Type
 from warpsmith.ir.dialects import arith, func, scf
 from warpsmith.ir.dialects.tile import PRIVATE
-from warpsmith.ir.types import BF16, F16, F32, MemRefType, Type
 from warpsmith.passes.affine_lanes import Lanes
 from warpsmith.passes.capabilities import compute_capability
 from warpsmith.passes.lane_dependence import iterations_are_independent

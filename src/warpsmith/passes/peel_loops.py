@@ -10,8 +10,8 @@ constraint is implied by the bounds is the map simplifier's to say.
 from __future__ import annotations
 
 from warpsmith.indexing import IndexingMap, Interval
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Region, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.dialects import gpu
 
 NAME = "peel-loops"

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import MemRefType, VectorType, bit_width
 from warpsmith.ir.dialects import arith, cpu, func
-from warpsmith.ir.types import MemRefType, VectorType, bit_width
 from warpsmith.passes.affine_lanes import Lanes
 
 NAME = "prefetch-rows"

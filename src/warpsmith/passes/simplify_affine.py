@@ -15,10 +15,10 @@ from collections.abc import Callable
 from warpsmith.errors import PassFailed
 from warpsmith.indexing import IndexingMap, Interval, RangeEvaluator
 from warpsmith.indexing.expr import Add, Binary, CeilDiv, Const, Expr, FloorDiv, Max, Min, Mod, Mul, Var
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.analysis.ranges import range_of
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith, gpu
-from warpsmith.ir.ranges import range_of
 
 NAME = "simplify-affine"
 CONTRACT = "bit-exact"

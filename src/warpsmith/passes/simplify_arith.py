@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from warpsmith.indexing import Interval, Variable
-from warpsmith.ir.attributes import boolean, indexing_map, int_range, splat_or_scalar
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.analysis.ranges import range_of
+from warpsmith.ir.core.attributes import boolean, indexing_map, int_range, splat_or_scalar
+from warpsmith.ir.core.rewriter import Rewriter, rewrite
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import I1, IndexType, IntegerType, Type, bit_width, element_type
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.arith import constant_int, constant_value
-from warpsmith.ir.ranges import range_of
-from warpsmith.ir.rewriter import Rewriter, rewrite
-from warpsmith.ir.types import I1, IndexType, IntegerType, Type, bit_width, element_type
 from warpsmith.passes.canonical import indexing, merge, scf
 
 NAME = "simplify-arith"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from warpsmith.ir.attributes import ArrayAttr, StringAttr, SymbolRefAttr
-from warpsmith.ir.core import Operation, Trait
+from warpsmith.ir.core.attributes import ArrayAttr, StringAttr, SymbolRefAttr
+from warpsmith.ir.core.ssa import Operation, Trait
 
 __all__ = ["is_private", "references", "symbol_table", "symbol_uses"]
 

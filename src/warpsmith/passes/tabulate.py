@@ -10,11 +10,11 @@ more than once.  Measured (bf16 GELU, 12.6 M elements): 1.6 ms against 10 with e
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Trait, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Trait, Value
+from warpsmith.ir.core.types import INDEX, MemRefType, bit_width, element_type, integer, memref
 from warpsmith.ir.dialects import arith, cpu, func, memory, scf
-from warpsmith.ir.types import INDEX, MemRefType, bit_width, element_type, integer, memref
 
 NAME = "tabulate"
 CONTRACT = "bit-exact"

@@ -8,9 +8,9 @@ by whoever makes them, however long they are.  Loops whose bounds and step are c
 
 from __future__ import annotations
 
-from warpsmith.ir.core import Operation
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.rewriter import Rewriter
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.rewriter import Rewriter
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.optimize_loops import unroll_fully
 
 NAME = "unroll-marked-loops"

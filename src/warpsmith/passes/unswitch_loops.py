@@ -10,13 +10,13 @@ so that a nest is unswitched from the inside out.  As upstream, except: the cond
 
 from __future__ import annotations
 
-from warpsmith.ir.attributes import boolean
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core.attributes import boolean
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.rewriter import Rewriter, rewrite
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import I1
 from warpsmith.ir.dialects import scf
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.rewriter import Rewriter, rewrite
-from warpsmith.ir.types import I1
 from warpsmith.passes.canonical import merge
 from warpsmith.passes.canonical import scf as canonical
 

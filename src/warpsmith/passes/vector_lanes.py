@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Trait, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import is_pure, is_speculatable
+from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
+from warpsmith.ir.core.types import I1, MemRefType, Type, VectorType, bit_width, integer, vector
 from warpsmith.ir.dialects import arith, cpu, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.effects import is_pure, is_speculatable
-from warpsmith.ir.types import I1, MemRefType, Type, VectorType, bit_width, integer, vector
 from warpsmith.passes.affine_lanes import Lanes, known_multiple
 
 __all__ = ["FORMS", "STREAMS", "LaneBody"]

@@ -17,11 +17,11 @@ scalar tail.  `vector_lanes` has the forms of the ops.
 
 from __future__ import annotations
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Trait, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Trait, Value
+from warpsmith.ir.core.types import INDEX, VectorType, bit_width, element_type
 from warpsmith.ir.dialects import arith, func, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.types import INDEX, VectorType, bit_width, element_type
 from warpsmith.passes.affine_lanes import Lanes
 from warpsmith.passes.lane_dependence import iterations_are_independent
 from warpsmith.passes.vector_lanes import FORMS, STREAMS, LaneBody

@@ -15,14 +15,24 @@ from __future__ import annotations
 import math
 
 from warpsmith.indexing import Add, Const, Expr, Mod, Mul, dim, symbol
-from warpsmith.ir.attributes import Attribute, dense, float_attr, integer_attr
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, OpResult, Region, Value
+from warpsmith.ir.core.attributes import Attribute, dense, float_attr, integer_attr
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.rewriter import Rewriter
+from warpsmith.ir.core.ssa import Operation, OpResult, Region, Value
+from warpsmith.ir.core.types import (
+    INDEX,
+    FloatType,
+    IndexType,
+    IntegerType,
+    TensorType,
+    Type,
+    VectorType,
+    bit_width,
+    vector,
+)
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.rewriter import Rewriter
-from warpsmith.ir.types import INDEX, FloatType, IndexType, IntegerType, TensorType, Type, VectorType, bit_width, vector
 
 NAME = "vectorize-loads-stores"
 CONTRACT = "bit-exact"

@@ -19,10 +19,12 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
+from warpsmith.backends.cpu import jit as llvm_jit
+from warpsmith.backends.nvptx import codegen as nvptx_codegen
+from warpsmith.backends.nvptx import cuda_files, libdevice, ptxas
 from warpsmith.errors import RuntimeFailure, ToolFailed, ToolMissing, WarpsmithError
 from warpsmith.runtime.cache import cache_key, default_cache
 from warpsmith.runtime.pool import thread_count
-from warpsmith.targets import cuda_files, libdevice, llvm_jit, nvptx_codegen, ptxas
 from warpsmith.version import __version__
 
 __all__ = ["Check", "Diagnosis", "Store", "diagnose"]

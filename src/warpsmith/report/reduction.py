@@ -19,7 +19,7 @@ from pathlib import Path
 from warpsmith.errors import UsageError, WarpsmithError, did_you_mean
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.shrink import shrink, weight
-from warpsmith.report.run import run
+from warpsmith.report.run.checked_run import run
 
 __all__ = ["FAILURES", "Question", "Reduction", "crashes", "reduce", "told_by"]
 

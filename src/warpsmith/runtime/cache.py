@@ -23,8 +23,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.errors import UsageError
-from warpsmith.targets import llvm_jit
 from warpsmith.version import __version__
 
 __all__ = ["Cache", "cache_key", "default_cache"]

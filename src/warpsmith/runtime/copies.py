@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.runtime import pool
 from warpsmith.runtime.buffers import default_pool, pointer
 from warpsmith.runtime.copy_kernel import GROUP_BYTES, LINE, copy_ir
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, load_kernels
-from warpsmith.targets import llvm_jit
 
 __all__ = ["copied"]
 

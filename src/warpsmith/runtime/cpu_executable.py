@@ -22,11 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpsmith.backends.cpu import jit as llvm_jit
+from warpsmith.backends.llvm import isolate as llvm_isolate
 from warpsmith.errors import RuntimeFailure
 from warpsmith.runtime import pool
 from warpsmith.runtime.buffers import pointer
 from warpsmith.runtime.cache import Cache, cache_key, default_cache
-from warpsmith.targets import llvm_isolate, llvm_jit
 
 __all__ = ["ArgSpec", "CpuKernel", "KernelLoader", "load_kernels"]
 

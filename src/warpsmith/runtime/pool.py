@@ -19,11 +19,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.devices import core_count
 from warpsmith.errors import RuntimeFailure, UsageError
 from warpsmith.runtime.cache import default_cache
 from warpsmith.runtime.pool_code import STATE_BYTES, pool_ir
-from warpsmith.targets import llvm_jit
 
 __all__ = ["Launch", "Pool", "launch", "the_pool", "thread_count"]
 

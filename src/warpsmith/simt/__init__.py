@@ -37,6 +37,6 @@ Two machines, which share all that checks and counts:
 Read `interpreter`, `watch` and `shadow` first.
 """
 
-from warpsmith.simt.launch import run_kernel, watch_kernel
+from warpsmith.simt.ir.launch import run_kernel, watch_kernel
 
 __all__ = ["run_kernel", "watch_kernel"]

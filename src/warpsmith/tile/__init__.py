@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from warpsmith.tile import layout as _layout
-from warpsmith.tile.frontend import language as T
-from warpsmith.tile.frontend.primitives import Tx
+from warpsmith.tile.frontend.namespaces import language as T
+from warpsmith.tile.frontend.namespaces.primitives import Tx
 from warpsmith.tile.program import JitKernel, Kernel
 
 S, R, TileLayout, ComposeLayout = _layout.S, _layout.R, _layout.TileLayout, _layout.ComposeLayout

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from warpsmith.errors import UsageError
-from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.layout.picture import bank_picture, owner_picture
+from warpsmith.tile.model.buffers import buffer_of
 from warpsmith.tile.program import Kernel
 
 __all__ = ["kernel_svg"]

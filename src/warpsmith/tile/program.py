@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
-from warpsmith.ir.core import Operation
-from warpsmith.tile.frontend.annotations import Buffer, Constexpr, DTypeName, Handle
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.tile.frontend.assignments import variables_of
 from warpsmith.tile.frontend.names import Names
+from warpsmith.tile.frontend.namespaces.annotations import Buffer, Constexpr, DTypeName, Handle
 from warpsmith.tile.frontend.source import Source, source_of
 from warpsmith.tile.frontend.state import KernelState, reading_kernel
 from warpsmith.tile.frontend.statements import Statements
 from warpsmith.tile.frontend.values import ParameterInfo
-from warpsmith.tile.scopes import Launch
+from warpsmith.tile.model.scopes import Launch
 
 __all__ = ["JitKernel", "Kernel", "ParameterInfo", "captured_names", "jit", "prim_func", "source_of"]
 
@@ -40,7 +40,7 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         raise TileSyntaxError(
             f"kernel '{self.name}' is compiled, not called",
-            help="warpsmith.compiler.tile_programs.run_tile(kernel, arrays)",
+            help="warpsmith.compiler.tile.programs.run_tile(kernel, arrays)",
         )
 
 

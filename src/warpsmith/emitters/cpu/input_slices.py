@@ -14,18 +14,18 @@ from collections.abc import Sequence
 
 from warpsmith.emitters.cpu.rows import Rows, row_loop
 from warpsmith.emitters.cpu.shares import groups_for
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.loop_common import entry_emitter, outputs_of
-from warpsmith.emitters.outputs import write_outputs
-from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.outputs import write_outputs
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.loop import entry_emitter, outputs_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
-from warpsmith.hlo.indexing import output_to_input_indexing
+from warpsmith.hlo.indexing.maps import output_to_input_indexing
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.indexing import IndexingMap, bitcast_map
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import gpu
 
 __all__ = ["NAME", "emit", "matches"]

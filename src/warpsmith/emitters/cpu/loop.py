@@ -13,11 +13,11 @@ import math
 from dataclasses import dataclass
 
 from warpsmith.dtypes import Kind
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.loop_common import emit_group_loop, entry_emitter, first_shape, root_groups
-from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.loop import emit_group_loop, entry_emitter, first_shape, root_groups
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.fusion.reasons import Reason

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 from warpsmith.emitters.cpu.reduction_parts import ReductionParts
 from warpsmith.emitters.cpu.shares import Shares, shares
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.reduction_combiner import combiner_of
-from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.reduction_combiner import combiner_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, dim, mul, symbol
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import bit_width, tensor
 from warpsmith.ir.dialects import gpu, memory
-from warpsmith.ir.types import bit_width, tensor
 
 __all__ = ["ColumnPlan", "column_plan", "emit_column"]
 

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.loop_common import entry_emitter, first_shape, outputs_of
-from warpsmith.emitters.outputs import root_map, split_roots, write_outputs
-from warpsmith.emitters.reduction_combiner import Combiner, by_hero, combiner_of
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.outputs import root_map, split_roots, write_outputs
+from warpsmith.emitters.shared.loop import entry_emitter, first_shape, outputs_of
+from warpsmith.emitters.shared.reduction_combiner import Combiner, by_hero, combiner_of
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, partition
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, bitcast_map
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import gpu, vector
 
 __all__ = ["ReductionParts"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.indexing import IndexingMap, Interval, Variable, add, dim, floordiv, mod, mul, symbol
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import gpu
 
 __all__ = ["Rows", "row_loop"]

@@ -18,20 +18,20 @@ from collections.abc import Callable, Sequence
 from warpsmith.emitters.cpu.shares import ONE_PIECE
 from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.loop_common import entry_emitter
-from warpsmith.emitters.results import make_kernel
-from warpsmith.emitters.scatter_body import ScatterBody
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.loop import entry_emitter
+from warpsmith.emitters.shared.scatter_body import ScatterBody
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.fusion.scatters import Scatter
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, const, dim, mul, symbol
-from warpsmith.ir import types
-from warpsmith.ir.core import Value
+from warpsmith.ir.core import types
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import I8, I32, INDEX, TensorType, integer, tensor
 from warpsmith.ir.dialects import arith, cpu, gpu, memory, scf, vector
-from warpsmith.ir.types import I8, I32, INDEX, TensorType, integer, tensor
 
 __all__ = ["NAME", "emit", "matches"]
 

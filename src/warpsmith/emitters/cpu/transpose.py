@@ -20,20 +20,20 @@ from collections.abc import Sequence
 from warpsmith.dtypes import DType
 from warpsmith.emitters.cpu.transpose_tile import LANE_BYTES, REGISTER_BYTES, Tile, matches, tile_of
 from warpsmith.emitters.elemental import ElementalEmitter, Values
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.loop_common import entry_emitter
-from warpsmith.emitters.outputs import to_dims
-from warpsmith.emitters.results import make_kernel
-from warpsmith.emitters.transpose_parts import TransposeParts
-from warpsmith.emitters.types import element_types
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.outputs import to_dims
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.kernel.types import element_types
+from warpsmith.emitters.shared.loop import entry_emitter
+from warpsmith.emitters.shared.transpose import TransposeParts
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, dim, floordiv, mod, mul, symbol
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import FloatType, Type, VectorType, integer, tensor
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, gpu, memory, vector
-from warpsmith.ir.types import FloatType, Type, VectorType, integer, tensor
-from warpsmith.ir.types import vector as vector_type
 
 __all__ = ["NAME", "Tile", "emit", "matches", "tile_of"]
 

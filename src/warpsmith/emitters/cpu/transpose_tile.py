@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpsmith.emitters.cpu.shares import Shares, shares
-from warpsmith.emitters.transpose_parts import roots_of
-from warpsmith.emitters.types import element_types
+from warpsmith.emitters.kernel.types import element_types
+from warpsmith.emitters.shared.transpose import roots_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.transposes import TransposeDescription
 from warpsmith.indexing import IndexingMap, Interval, Variable, add, mul, symbol

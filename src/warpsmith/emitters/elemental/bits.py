@@ -9,9 +9,9 @@ from __future__ import annotations
 from warpsmith.dtypes import DType
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Scalars
-from warpsmith.emitters.types import scalar_type
-from warpsmith.ir.core import Value
-from warpsmith.ir.types import IntegerType, bit_width, integer
+from warpsmith.emitters.kernel.types import scalar_type
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import IntegerType, bit_width, integer
 
 __all__ = ["as_bits", "bitcast_element", "from_bits", "reduce_precision"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from warpsmith.emitters.elemental.elementwise import ELEMENTWISE, emit_scalars
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Values, location_of
 from warpsmith.emitters.elemental.structural import literal_scalars
-from warpsmith.emitters.types import element_types
+from warpsmith.emitters.kernel.types import element_types
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.combiners import combiner_opcode
 from warpsmith.hlo.module import HloComputation, HloInstruction

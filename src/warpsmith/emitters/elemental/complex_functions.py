@@ -21,7 +21,7 @@ from warpsmith.emitters.elemental.complexes import (
 )
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 
 __all__ = ["COMPLEX_FUNCTION_ROWS"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_pred
-from warpsmith.ir.core import Value
-from warpsmith.ir.types import F64, FloatType
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import F64, FloatType
 
 __all__ = [
     "COMPLEX_ROWS",

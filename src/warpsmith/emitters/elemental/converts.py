@@ -9,9 +9,9 @@ from __future__ import annotations
 from warpsmith.dtypes import DType, Kind
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Scalars, as_pred
-from warpsmith.emitters.types import component, scalar_type
-from warpsmith.ir.core import Value
-from warpsmith.ir.types import F32, FloatType, bit_width, integer
+from warpsmith.emitters.kernel.types import component, scalar_type
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import F32, FloatType, bit_width, integer
 
 __all__ = ["convert"]
 

@@ -18,11 +18,11 @@ from warpsmith.emitters.elemental.emitter import ElementalEmitter, Emission, Ind
 from warpsmith.emitters.elemental.floats import FLOAT_ROWS
 from warpsmith.emitters.elemental.integers import INTEGER_ROWS
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_bool, is_small, narrow, widen
-from warpsmith.emitters.types import scalar_type
+from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.operand_maps import index_dims
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 
 __all__ = ["ELEMENTWISE", "elementwise", "emit_scalars"]
 

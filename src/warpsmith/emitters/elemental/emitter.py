@@ -14,15 +14,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from warpsmith.emitters.types import tensor_type
+from warpsmith.emitters.kernel.types import tensor_type
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.indexing import Const, Expr, IndexingMap, Interval, Var, Variable, dim, substitute
-from warpsmith.ir.attributes import Attribute, IntegerAttr, splat_or_scalar
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Location, Operation, Value, row
+from warpsmith.ir.core.attributes import Attribute, IntegerAttr, splat_or_scalar
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Location, Operation, Value, row
+from warpsmith.ir.core.types import INDEX, Type
 from warpsmith.ir.dialects import gpu, memory, scf
-from warpsmith.ir.types import INDEX, Type
 
 __all__ = ["ElementalEmitter", "Emission", "Handler", "Indices", "Values", "location_of"]
 

@@ -10,10 +10,10 @@ from warpsmith.dtypes import by_name
 from warpsmith.emitters.elemental.bits import reduce_precision
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_pred
-from warpsmith.emitters.types import scalar_type
-from warpsmith.ir.attributes import opaque
-from warpsmith.ir.core import Value
-from warpsmith.ir.types import F32, FloatType, integer
+from warpsmith.emitters.kernel.types import scalar_type
+from warpsmith.ir.core.attributes import opaque
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import F32, FloatType, integer
 
 __all__ = ["FLOAT_ROWS", "compare_values"]
 

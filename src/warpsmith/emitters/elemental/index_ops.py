@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from warpsmith.emitters.elemental.emitter import ElementalEmitter
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.indexing import Expr, IndexingMap, Interval, dim
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import INDEX, IntegerType, integer
 from warpsmith.ir.dialects import arith
-from warpsmith.ir.types import INDEX, IntegerType, integer
 
 __all__ = ["check", "clamp_start", "to_integer"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from warpsmith.emitters.elemental.emitter import Values
 from warpsmith.emitters.elemental.scalars import Row, Scalar, Scalars, as_pred
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import integer
 from warpsmith.ir.dialects import scf
-from warpsmith.ir.types import integer
 
 __all__ = ["INTEGER_ROWS"]
 

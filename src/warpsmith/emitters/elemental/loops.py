@@ -15,10 +15,10 @@ from warpsmith.emitters.elemental.converts import convert
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Emission, Indices, Values
 from warpsmith.emitters.elemental.index_ops import check
 from warpsmith.emitters.elemental.scalars import Scalars
-from warpsmith.emitters.types import element_types
+from warpsmith.emitters.kernel.types import element_types
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.operand_maps import index_dims
-from warpsmith.hlo.indexing import output_to_input_indexing
+from warpsmith.hlo.indexing.maps import output_to_input_indexing
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.indexing import IndexingMap
 from warpsmith.ir.dialects import scf

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpsmith.emitters.elemental.scalars import Scalars
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 
 __all__ = ["Real", "Truth"]
 

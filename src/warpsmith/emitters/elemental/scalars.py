@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Values
-from warpsmith.emitters.types import scalar_type
+from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import F32, I1, I8, FloatType, IntegerType, Type, bit_width, integer
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.dialects import math as math_ops
-from warpsmith.ir.types import F32, I1, I8, FloatType, IntegerType, Type, bit_width, integer
 
 __all__ = ["Row", "Scalar", "Scalars", "as_bool", "as_pred", "is_small", "narrow", "widen"]
 

@@ -16,15 +16,15 @@ from warpsmith.emitters.elemental.converts import convert
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Emission, Indices, Values
 from warpsmith.emitters.elemental.index_ops import check, clamp_start, to_integer
 from warpsmith.emitters.elemental.scalars import Scalars
-from warpsmith.emitters.types import element_types, leaf_types, scalar_type
+from warpsmith.emitters.kernel.types import element_types, leaf_types, scalar_type
 from warpsmith.errors import UnsupportedFusion
-from warpsmith.hlo.indexing import output_to_input_indexing
+from warpsmith.hlo.indexing.maps import output_to_input_indexing
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import tensor
 from warpsmith.ir.dialects import arith, memory, scf
-from warpsmith.ir.types import tensor
 
 __all__ = [
     "bitcast",

@@ -16,21 +16,21 @@ from __future__ import annotations
 import math
 
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.grid import grid_ids, over_ids
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch, calculate_launch, unroll_factor
-from warpsmith.emitters.loop_common import entry_emitter, outputs_of
-from warpsmith.emitters.outputs import write_outputs
-from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.grid import grid_ids, over_ids
+from warpsmith.emitters.kernel.launch import Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.outputs import write_outputs
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.loop import entry_emitter, outputs_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, partition
 from warpsmith.fusion.reasons import Reason, reason
-from warpsmith.hlo.indexing import input_to_output_indexing
+from warpsmith.hlo.indexing.maps import input_to_output_indexing
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, Interval, bitcast_map, work_item_map
-from warpsmith.ir import attributes as at
+from warpsmith.ir.core import attributes as at
 from warpsmith.ir.dialects import gpu
 
 __all__ = ["NAME", "emit", "launch", "matches", "thread_to_input", "thread_to_output"]

@@ -12,14 +12,14 @@ In: an analysis with in-place updates.  Out: the kernel.  Reference: section 5.4
 from __future__ import annotations
 
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.grid import grid_ids, over_ids
-from warpsmith.emitters.in_place import matches, place, update_shape, updated_parameters
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch, calculate_launch, unroll_factor
-from warpsmith.emitters.loop_common import entry_emitter, outputs_of
-from warpsmith.emitters.outputs import write_outputs
-from warpsmith.emitters.results import make_kernel
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.grid import grid_ids, over_ids
+from warpsmith.emitters.kernel.launch import Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.outputs import write_outputs
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.in_place import matches, place, update_shape, updated_parameters
+from warpsmith.emitters.shared.loop import entry_emitter, outputs_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import partition
 from warpsmith.hlo.module import HloInstruction

@@ -18,23 +18,23 @@ from itertools import combinations
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.elemental.index_ops import check
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import Launch, calculate_launch, unroll_factor
-from warpsmith.emitters.loop_common import entry_emitter, outputs_of
-from warpsmith.emitters.outputs import split_roots, write_outputs
-from warpsmith.emitters.results import make_kernel
-from warpsmith.emitters.types import leaf_types
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
+from warpsmith.emitters.kernel.launch import Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.outputs import split_roots, write_outputs
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.kernel.types import leaf_types
+from warpsmith.emitters.shared.loop import entry_emitter, outputs_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Subgraph, partition
 from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.traversal import slice_dims
-from warpsmith.hlo.indexing import input_to_output_indexing
+from warpsmith.hlo.indexing.maps import input_to_output_indexing
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, work_item_map
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, gpu, scf
 
 __all__ = ["NAME", "emit", "launch", "matches", "slices_overlap", "thread_to_input", "thread_to_output"]

@@ -20,15 +20,15 @@ import math
 from collections.abc import Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter, Values
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel import EmittedKernel, SharedTile
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.loop_common import entry_emitter
-from warpsmith.emitters.outputs import to_dims
-from warpsmith.emitters.results import make_kernel
-from warpsmith.emitters.transpose_parts import TransposeParts, roots_of
-from warpsmith.emitters.types import scalar_type
+from warpsmith.emitters.kernel.emitted import EmittedKernel, SharedTile
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.outputs import to_dims
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.kernel.types import scalar_type
+from warpsmith.emitters.shared.loop import entry_emitter
+from warpsmith.emitters.shared.transpose import TransposeParts, roots_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.transposes import TILE, PackedTile
 from warpsmith.hlo.module import HloInstruction
@@ -46,9 +46,9 @@ from warpsmith.indexing import (
     mul,
     symbol,
 )
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import gpu, vector
-from warpsmith.ir.types import vector as vector_type
 
 __all__ = ["emit", "launch", "shared_bytes", "thread_to_input", "thread_to_output", "tile_of"]
 

@@ -9,22 +9,22 @@ from collections.abc import Iterator, Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions, insert_element
 from warpsmith.emitters.gpu.reduction_geometry import Bound, Geometry, Shared
 from warpsmith.emitters.gpu.reduction_groups import ReductionGroup
-from warpsmith.emitters.grid import over_ids
-from warpsmith.emitters.launch import Launch
-from warpsmith.emitters.loop_common import first_shape, outputs_of
-from warpsmith.emitters.outputs import root_map, split_roots, write_outputs
-from warpsmith.emitters.reduction_combiner import Combiner, by_hero, combiner_of
-from warpsmith.emitters.types import element_types, tensor_type
+from warpsmith.emitters.kernel.entry import KernelFunctions, insert_element
+from warpsmith.emitters.kernel.grid import over_ids
+from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.outputs import root_map, split_roots, write_outputs
+from warpsmith.emitters.kernel.types import element_types, tensor_type
+from warpsmith.emitters.shared.loop import first_shape, outputs_of
+from warpsmith.emitters.shared.reduction_combiner import Combiner, by_hero, combiner_of
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.partitioner import Epilogue, Subgraph, partition
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, bitcast_map
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, gpu, memory, vector
 
 __all__ = ["GroupEmitter", "ReductionParts"]

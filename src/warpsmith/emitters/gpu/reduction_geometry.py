@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from warpsmith.devices import Device
-from warpsmith.emitters.launch import split_grid_x
+from warpsmith.emitters.kernel.launch import split_grid_x
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, delinearize, dim, grid_variables, mul
 

@@ -22,14 +22,14 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.emitters.entry import KernelFunctions
-from warpsmith.emitters.grid import grid_ids, over_ids
-from warpsmith.emitters.kernel import EmittedKernel
-from warpsmith.emitters.launch import WARPS_PER_BLOCK, Launch, calculate_launch, unroll_factor
-from warpsmith.emitters.loop_common import entry_emitter
-from warpsmith.emitters.results import make_kernel
-from warpsmith.emitters.scatter_body import IndexSpread, ScatterBody, update_map
-from warpsmith.emitters.scatter_order import OrderedScatter
+from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.grid import grid_ids, over_ids
+from warpsmith.emitters.kernel.launch import WARPS_PER_BLOCK, Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.loop import entry_emitter
+from warpsmith.emitters.shared.scatter_body import IndexSpread, ScatterBody, update_map
+from warpsmith.emitters.shared.scatter_order import OrderedScatter
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.combiners import combiner_opcode
 from warpsmith.fusion.partitioner import partition

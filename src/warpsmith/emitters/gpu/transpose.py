@@ -22,15 +22,15 @@ from dataclasses import dataclass
 
 from warpsmith.devices import Device
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.entry import KernelFunctions
 from warpsmith.emitters.gpu import packed_transpose
-from warpsmith.emitters.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel import EmittedKernel, SharedTile
-from warpsmith.emitters.launch import Launch, shared_tile_bytes
-from warpsmith.emitters.loop_common import entry_emitter
-from warpsmith.emitters.outputs import to_dims
-from warpsmith.emitters.results import make_kernel
-from warpsmith.emitters.transpose_parts import TransposeParts, roots_of
+from warpsmith.emitters.kernel.emitted import EmittedKernel, SharedTile
+from warpsmith.emitters.kernel.entry import KernelFunctions
+from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
+from warpsmith.emitters.kernel.launch import Launch, shared_tile_bytes
+from warpsmith.emitters.kernel.outputs import to_dims
+from warpsmith.emitters.kernel.results import make_kernel
+from warpsmith.emitters.shared.loop import entry_emitter
+from warpsmith.emitters.shared.transpose import TransposeParts, roots_of
 from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.transposes import TILE, TransposeDescription
@@ -46,7 +46,7 @@ from warpsmith.indexing import (
     mul,
     symbol,
 )
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import gpu
 
 __all__ = ["NAME", "Tile", "emit", "launch", "matches", "thread_to_input", "thread_to_output", "tile_of"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from warpsmith.dtypes import Kind
 from warpsmith.errors import ArgumentMismatch, InvalidHlo, RuntimeFailure
-from warpsmith.hlo.evaluator.elementwise import ELEMENTWISE, unsupported
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT, Machine
+from warpsmith.hlo.evaluator.ops.elementwise import ELEMENTWISE, unsupported
 from warpsmith.hlo.evaluator.table import rule_of
 from warpsmith.hlo.evaluator.values import TOKEN, Array, Kernel, Value, leaves
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from warpsmith.hlo.evaluator.control import CONTROL
-from warpsmith.hlo.evaluator.convolution import CONVOLUTION
-from warpsmith.hlo.evaluator.custom_calls import CUSTOM_CALL
-from warpsmith.hlo.evaluator.devices import DEVICES
-from warpsmith.hlo.evaluator.dot import DOT
-from warpsmith.hlo.evaluator.elementwise import ELEMENTWISE, elementwise_rule
-from warpsmith.hlo.evaluator.indexed import INDEXED
-from warpsmith.hlo.evaluator.linear_algebra import LINEAR_ALGEBRA
-from warpsmith.hlo.evaluator.movement import MOVEMENT
-from warpsmith.hlo.evaluator.normalisation import NORMALISATION
-from warpsmith.hlo.evaluator.random_bits import RANDOM
-from warpsmith.hlo.evaluator.ranking import RANKING
-from warpsmith.hlo.evaluator.reduce import REDUCE
-from warpsmith.hlo.evaluator.scatter import SCATTER
-from warpsmith.hlo.evaluator.sort import SORT
-from warpsmith.hlo.evaluator.spectral import SPECTRAL
+from warpsmith.hlo.evaluator.ops.collectives import DEVICES
+from warpsmith.hlo.evaluator.ops.control import CONTROL
+from warpsmith.hlo.evaluator.ops.convolution import CONVOLUTION
+from warpsmith.hlo.evaluator.ops.custom_calls import CUSTOM_CALL
+from warpsmith.hlo.evaluator.ops.dot import DOT
+from warpsmith.hlo.evaluator.ops.elementwise import ELEMENTWISE, elementwise_rule
+from warpsmith.hlo.evaluator.ops.indexed import INDEXED
+from warpsmith.hlo.evaluator.ops.linear_algebra import LINEAR_ALGEBRA
+from warpsmith.hlo.evaluator.ops.movement import MOVEMENT
+from warpsmith.hlo.evaluator.ops.normalisation import NORMALISATION
+from warpsmith.hlo.evaluator.ops.random_bits import RANDOM
+from warpsmith.hlo.evaluator.ops.ranking import RANKING
+from warpsmith.hlo.evaluator.ops.reduce import REDUCE
+from warpsmith.hlo.evaluator.ops.scatter import SCATTER
+from warpsmith.hlo.evaluator.ops.sort import SORT
+from warpsmith.hlo.evaluator.ops.spectral import SPECTRAL
+from warpsmith.hlo.evaluator.ops.window import WINDOW
+from warpsmith.hlo.evaluator.ops.window_scatter import WINDOW_SCATTER
 from warpsmith.hlo.evaluator.values import Rule
-from warpsmith.hlo.evaluator.window import WINDOW
-from warpsmith.hlo.evaluator.window_scatter import WINDOW_SCATTER
 
 __all__ = ["RULES", "rule_of"]
 

@@ -16,8 +16,8 @@ from warpsmith.hlo.opcodes import OPCODES, lookup
 from warpsmith.hlo.shapes import AnyShape
 from warpsmith.hlo.traversal import callees_first
 from warpsmith.hlo.verifier.calls import CALLS
+from warpsmith.hlo.verifier.collectives import DEVICES, asynchronous
 from warpsmith.hlo.verifier.common import Rule, brief, compatible, fail
-from warpsmith.hlo.verifier.devices import DEVICES, asynchronous
 from warpsmith.hlo.verifier.elementwise import ELEMENTWISE
 from warpsmith.hlo.verifier.header import verify_header
 from warpsmith.hlo.verifier.indexed import INDEXED

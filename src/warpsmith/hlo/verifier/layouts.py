@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape
 from warpsmith.hlo.verifier.calls import CALLS, branches_of
+from warpsmith.hlo.verifier.collectives import DEVICES
 from warpsmith.hlo.verifier.common import fail, same_layout
-from warpsmith.hlo.verifier.devices import DEVICES
 from warpsmith.hlo.verifier.indexed import INDEXED
 
 __all__ = ["verify_layouts"]

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, OpRow, Trait, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, OpRow, Trait, Value
+from warpsmith.ir.core.types import I1, INDEX, Type, with_element
 from warpsmith.ir.dialects import arith_folds as folds
 from warpsmith.ir.dialects import integer_semantics as ints
 from warpsmith.ir.dialects import semantics as sem
-from warpsmith.ir.types import I1, INDEX, Type, with_element
 
 CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 CMPF = {

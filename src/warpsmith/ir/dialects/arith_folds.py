@@ -1,4 +1,4 @@
-"""Folds of arith ops beyond "all operands are constant" (that one is `ir/folding.py`, through the numpy functions).
+"""Folds of arith ops beyond "all operands are constant" (that one is `ir/core/folding.py`, by numpy).
 
 Each gives one entry a result or None.  Float folds keep every bit of the value in strict mode: `x + -0.0`, `x * 1.0`
 and `x / 1.0` are x for every x; `x * 0.0` and `x + 0.0` are not folded (NaN, inf, -0.0).
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.attributes import Attribute
-from warpsmith.ir.core import Fold, Operation, Value
-from warpsmith.ir.types import I1, INDEX, Type, bit_width, element_type
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.attributes import Attribute
+from warpsmith.ir.core.ssa import Fold, Operation, Value
+from warpsmith.ir.core.types import I1, INDEX, Type, bit_width, element_type
 
 Folder = Callable[[Operation, Sequence[Attribute | None]], Sequence[Fold] | None]
 Constants = Sequence[Attribute | None]

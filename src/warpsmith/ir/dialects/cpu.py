@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Effect, OpRow, Value
-from warpsmith.ir.types import element_type, with_element
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Effect, OpRow, Value
+from warpsmith.ir.core.types import element_type, with_element
 
 ROWS = [
     # result lane = table[the bits of the value's lane, unsigned]; the value's type is 8 or 16 bits wide.

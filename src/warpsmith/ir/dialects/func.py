@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.errors import InternalError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import UNKNOWN, Block, Effect, Location, Operation, OpRow, Region, Trait, Value, row
-from warpsmith.ir.types import FunctionType, Type, function
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import UNKNOWN, Block, Effect, Location, Operation, OpRow, Region, Trait, Value, row
+from warpsmith.ir.core.types import FunctionType, Type, function
 
 ROWS = [
     OpRow(

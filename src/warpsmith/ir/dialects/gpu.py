@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.indexing import IndexingMap
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Effect, Operation, OpRow, Region, Trait, Value
-from warpsmith.ir.types import I32, INDEX, Type, element_type
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Effect, Operation, OpRow, Region, Trait, Value
+from warpsmith.ir.core.types import I32, INDEX, Type, element_type
 
 _BARRIER = ((Effect.BARRIER, None),)
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import bit_width, element_type
 from warpsmith.ir.dialects.semantics import Array, Function, as_unsigned, from_unsigned, quiet
-from warpsmith.ir.types import bit_width, element_type
 
 
 def _wide(a: Array) -> Array:

@@ -1,8 +1,8 @@
-"""The llvm and nvvm dialects: one op for each LLVM instruction or intrinsic that we print (`targets/llvm_text.py`)."""
+"""The llvm and nvvm dialects: one op for each LLVM instruction or intrinsic that we print (`backends/llvm/text.py`)."""
 
 from __future__ import annotations
 
-from warpsmith.ir.core import Effect, OpRow, Trait
+from warpsmith.ir.core.ssa import Effect, OpRow, Trait
 
 _READ = ((Effect.READ, "addr"),)
 _WRITE = ((Effect.WRITE, "addr"),)

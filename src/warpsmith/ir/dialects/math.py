@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import OpRow, Trait, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import OpRow, Trait, Value
 from warpsmith.ir.dialects import integer_semantics as ints
 from warpsmith.ir.dialects import semantics as sem
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Effect, Operation, OpRow, Trait, Value
-from warpsmith.ir.format_kinds import ATOMIC_KINDS
-from warpsmith.ir.types import I32, MemRefType, element_type
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Trait, Value
+from warpsmith.ir.core.types import I32, MemRefType, element_type
+from warpsmith.ir.text.format_kinds import ATOMIC_KINDS
 
 ROWS = [
     OpRow("tensor.extract", ("tensor", "indices*"), syntax="tensor_extract", result_hint="extracted"),

@@ -18,11 +18,11 @@ a[0:2] at (g, p), a[2:4] at (g + 8, p), a[4:6] at (g, p + 8), a[6:8] at (g + 8, 
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Effect, Operation, OpRow, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Value
+from warpsmith.ir.core.types import I1, I32, I64, Type, vector
 from warpsmith.ir.dialects import arith
-from warpsmith.ir.types import I1, I32, I64, Type, vector
 
 __all__ = [
     "CAPABILITY",

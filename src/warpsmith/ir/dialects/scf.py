@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, OpRow, Region, Trait, Value
-from warpsmith.ir.types import I32, INDEX, Type
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, OpRow, Region, Trait, Value
+from warpsmith.ir.core.types import I32, INDEX, Type
 
 ROWS = [
     OpRow(

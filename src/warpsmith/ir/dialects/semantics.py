@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir.core import Operation
-from warpsmith.ir.types import numpy_dtype
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import numpy_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Array]

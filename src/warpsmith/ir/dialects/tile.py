@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Effect, Operation, OpRow, Value
-from warpsmith.ir.types import INDEX, MemRefType, Type, memref
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Value
+from warpsmith.ir.core.types import INDEX, MemRefType, Type, memref
 
 __all__ = ["PRIMITIVES", "PRIVATE", "ROWS", "SHARED", "is_primitive", "region", "scope_id"]
 

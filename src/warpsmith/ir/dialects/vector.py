@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Effect, Operation, OpRow, Value
-from warpsmith.ir.types import I1, I32, INDEX, TensorType, Type, VectorType, element_type, vector
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Value
+from warpsmith.ir.core.types import I1, I32, INDEX, TensorType, Type, VectorType, element_type, vector
 
 DYNAMIC = -(1 << 63)  # stands for "see the operand" in a static_position
 
@@ -15,7 +15,7 @@ _READ = ((Effect.READ, "base"),)
 _WRITE = ((Effect.WRITE, "base"),)
 
 ROWS = [
-    # A transfer on a tensor has value semantics; the verifier and `ir/effects.py` look at the base's type.
+    # A transfer on a tensor has value semantics; the verifier and `ir/core/effects.py` look at the base's type.
     OpRow(
         "vector.transfer_read",
         ("base", "indices*", "padding", "mask?"),

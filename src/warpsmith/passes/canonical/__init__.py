@@ -1,6 +1,6 @@
 """Canonical forms, one file a dialect.  `PATTERNS` has them all; a pass may pick a dialect's own table."""
 
-from warpsmith.ir.rewriter import Pattern
+from warpsmith.ir.core.rewriter import Pattern
 from warpsmith.passes.canonical import arith, indexing, scf, tensor, vector
 
 __all__ = ["PATTERNS", "merge"]

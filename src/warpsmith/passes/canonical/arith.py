@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpsmith.ir.attributes import IntegerAttr, integer_attr
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.attributes import IntegerAttr, integer_attr
+from warpsmith.ir.core.folding import attribute_of, constant_array, constant_attribute
+from warpsmith.ir.core.rewriter import Pattern, Rewriter
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import I1, I64, bit_width, element_type
 from warpsmith.ir.dialects.arith import constant_int
-from warpsmith.ir.folding import attribute_of, constant_array, constant_attribute
-from warpsmith.ir.rewriter import Pattern, Rewriter
-from warpsmith.ir.types import I1, I64, bit_width, element_type
 
 __all__ = ["INVERSE", "PATTERNS", "SWAPPED"]
 

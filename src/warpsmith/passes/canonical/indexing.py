@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from warpsmith.indexing import Const, Expr, IndexingMap, Interval, Var, Variable, const, dim, substitute
 from warpsmith.indexing.expr import split_coefficient, terms_of
 from warpsmith.indexing.nodes import MAX_DEPTH
-from warpsmith.ir.attributes import dense_array, indexing_map, integer_attr
-from warpsmith.ir.core import Operation, OpResult, Value
+from warpsmith.ir.analysis.ranges import range_of
+from warpsmith.ir.core.attributes import dense_array, indexing_map, integer_attr
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.rewriter import Pattern, Rewriter
+from warpsmith.ir.core.ssa import Operation, OpResult, Value
+from warpsmith.ir.core.types import I32, INDEX
 from warpsmith.ir.dialects import gpu
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.ranges import range_of
-from warpsmith.ir.rewriter import Pattern, Rewriter
-from warpsmith.ir.types import I32, INDEX
 
 __all__ = ["PATTERNS", "canonical_apply", "size_of"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpsmith.ir.attributes import DenseArrayAttr, boolean
-from warpsmith.ir.core import Block, Operation, Region, Trait, Value, row
-from warpsmith.ir.effects import constant_of, is_pure
-from warpsmith.ir.rewriter import Pattern, Rewriter
-from warpsmith.ir.types import I1, MemRefType, TensorType
+from warpsmith.ir.core.attributes import DenseArrayAttr, boolean
+from warpsmith.ir.core.effects import constant_of, is_pure
+from warpsmith.ir.core.rewriter import Pattern, Rewriter
+from warpsmith.ir.core.ssa import Block, Operation, Region, Trait, Value, row
+from warpsmith.ir.core.types import I1, MemRefType, TensorType
 
 __all__ = ["PATTERNS", "keep_results", "trip_count"]
 

@@ -8,12 +8,12 @@ Pipeline reference 13.3.
 
 from __future__ import annotations
 
-from warpsmith.ir.attributes import DenseAttr, scalar_attr
-from warpsmith.ir.core import Operation, Value
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.folding import constant_attribute
-from warpsmith.ir.rewriter import Pattern, Rewriter
-from warpsmith.ir.types import TensorType
+from warpsmith.ir.core.attributes import DenseAttr, scalar_attr
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.folding import constant_attribute
+from warpsmith.ir.core.rewriter import Pattern, Rewriter
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import TensorType
 
 __all__ = ["PATTERNS"]
 

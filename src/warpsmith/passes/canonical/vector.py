@@ -8,13 +8,13 @@ Pipeline reference 13.3.  Rank-1 vectors alone.
 
 from __future__ import annotations
 
-from warpsmith.ir.attributes import DenseArrayAttr, DenseAttr, dense_array, scalar_attr
-from warpsmith.ir.core import Operation
+from warpsmith.ir.core.attributes import DenseArrayAttr, DenseAttr, dense_array, scalar_attr
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.folding import constant_attribute
+from warpsmith.ir.core.rewriter import Pattern, Rewriter
+from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import VectorType
 from warpsmith.ir.dialects.vector import DYNAMIC
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.folding import constant_attribute
-from warpsmith.ir.rewriter import Pattern, Rewriter
-from warpsmith.ir.types import VectorType
 
 __all__ = ["PATTERNS", "static_position"]
 

@@ -12,8 +12,8 @@ integer of its width.  Reference: pipeline.md 6.10, 7.1.
 from __future__ import annotations
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import REGISTRY, Operation
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import REGISTRY, Operation
 from warpsmith.ir.dialects import func
 from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, nvgpu, vectors
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where

@@ -6,10 +6,10 @@ even index and the next: where the first is known to be aligned to 8 bytes, LLVM
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import BlockArgument, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.ssa import BlockArgument, Value
 from warpsmith.ir.dialects import func
-from warpsmith.ir.effects import constant_of
 
 __all__ = ["element_alignment"]
 

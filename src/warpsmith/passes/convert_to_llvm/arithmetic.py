@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import REGISTRY, Operation, Value
-from warpsmith.ir.types import (
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import REGISTRY, Operation, Value
+from warpsmith.ir.core.types import (
     I64,
     INDEX,
     FloatType,

@@ -7,13 +7,13 @@ groups that this call runs (the pass lower-workgroups made that loop).  Referenc
 from __future__ import annotations
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import REGISTRY, Operation, Region, row
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import VOID, llvm_array, llvm_function, llvm_struct
+from warpsmith.ir.core.ssa import REGISTRY, Operation, Region, row
+from warpsmith.ir.core.types import I32, I64, FunctionType, MemRefType, Type, numpy_dtype, pointer
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import func, gpu
-from warpsmith.ir.llvm_types import VOID, llvm_array, llvm_function, llvm_struct
-from warpsmith.ir.types import I32, I64, FunctionType, MemRefType, Type, numpy_dtype, pointer
-from warpsmith.ir.types import vector as vector_type
 from warpsmith.passes.convert_to_llvm.memory import gep
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering
 

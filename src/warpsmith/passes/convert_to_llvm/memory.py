@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
-from warpsmith.ir.format_kinds import ATOMIC_KINDS, LLVM_ATOMICS, LLVM_ORDERINGS
-from warpsmith.ir.llvm_types import llvm_struct
-from warpsmith.ir.types import I1, I32, I64, MemRefType, Type, VectorType, bit_width, integer, pointer, with_element
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import llvm_struct
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import (
+    I1,
+    I32,
+    I64,
+    MemRefType,
+    Type,
+    VectorType,
+    bit_width,
+    integer,
+    pointer,
+    with_element,
+)
+from warpsmith.ir.text.format_kinds import ATOMIC_KINDS, LLVM_ATOMICS, LLVM_ORDERINGS
 from warpsmith.passes.convert_to_llvm.alignment import element_alignment
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 

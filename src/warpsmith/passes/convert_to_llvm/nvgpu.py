@@ -13,11 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
-from warpsmith.ir.llvm_types import VOID, llvm_struct
-from warpsmith.ir.types import BF16, F32, I1, I32, I64, Type, VectorType, bit_width, element_type, pointer, vector
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import VOID, llvm_struct
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import (
+    BF16,
+    F32,
+    I1,
+    I32,
+    I64,
+    Type,
+    VectorType,
+    bit_width,
+    element_type,
+    pointer,
+    vector,
+)
 from warpsmith.passes.capabilities import check_capability, compute_capability
 from warpsmith.passes.convert_to_llvm.memory import address
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, number

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Region, Value
-from warpsmith.ir.dialects import func
-from warpsmith.ir.llvm_types import VOID, llvm_function, llvm_struct
-from warpsmith.ir.types import (
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import VOID, llvm_function, llvm_struct
+from warpsmith.ir.core.ssa import Operation, Region, Value
+from warpsmith.ir.core.types import (
     BF16,
     INDEX,
     ComplexType,
@@ -27,6 +26,7 @@ from warpsmith.ir.types import (
     pointer,
     with_element,
 )
+from warpsmith.ir.dialects import func
 
 PRIVATE = 5  # the address space of a thread's own memory
 

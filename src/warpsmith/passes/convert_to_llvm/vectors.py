@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import REGISTRY, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.ssa import REGISTRY, Operation, Value
+from warpsmith.ir.core.types import (
+    I32,
+    I64,
+    IntegerType,
+    Type,
+    VectorType,
+    bit_width,
+    element_type,
+    integer,
+    with_element,
+)
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import gpu, vector
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.types import I32, I64, IntegerType, Type, VectorType, bit_width, element_type, integer, with_element
-from warpsmith.ir.types import vector as vector_type
 from warpsmith.passes.convert_to_llvm.memory import address, gep
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, number, where
 

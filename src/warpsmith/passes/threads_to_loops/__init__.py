@@ -31,11 +31,11 @@ from __future__ import annotations
 import math
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import I64, MemRefType, bit_width, memref
 from warpsmith.ir.dialects import arith, func, gpu, memory
-from warpsmith.ir.types import I64, MemRefType, bit_width, memref
 from warpsmith.passes.threads_to_loops.levels import Levels
 from warpsmith.passes.threads_to_loops.memories import MOST_BYTES
 from warpsmith.passes.threads_to_loops.refusals import check_ops

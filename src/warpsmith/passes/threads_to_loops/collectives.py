@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import F32, INDEX, MemRefType, bit_width
 from warpsmith.ir.dialects import arith, gpu, memory
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.types import F32, INDEX, MemRefType, bit_width
 from warpsmith.passes.threads_to_loops.levels import WARP_SIZE
 from warpsmith.passes.threads_to_loops.memories import Memories, Slot
 

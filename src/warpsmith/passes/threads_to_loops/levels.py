@@ -5,7 +5,7 @@ and the value for every thread where it follows from ids and constants.  A priva
 stored in it, and of the control flow around the stores.  Loop-carried values start as uniform and are raised until
 nothing changes.
 
-`tile/uniform.py` asks the same of a kernel before dispatch, where an author wants the reason in words, and where an
+`tile/model/uniform.py` asks the same of a kernel before dispatch, where an author wants the reason in words, and an
 element that another thread may write counts as different.  Here a synchronisation lies in between, or it's a race.
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Block, Effect, Operation, Trait, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.effects import is_pure
+from warpsmith.ir.core.ssa import Block, Effect, Operation, Trait, Value
+from warpsmith.ir.core.types import MemRefType, VectorType, is_integer, numpy_dtype
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.tile import PRIVATE
-from warpsmith.ir.effects import is_pure
-from warpsmith.ir.types import MemRefType, VectorType, is_integer, numpy_dtype
 
 __all__ = ["LOADS", "STORES", "WARP_SIZE", "Level", "Levels", "is_private"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 
 __all__ = ["Mask", "Test", "everyone"]
 

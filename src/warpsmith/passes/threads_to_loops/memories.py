@@ -11,11 +11,11 @@ import sys
 from dataclasses import dataclass
 
 from warpsmith.errors import LoweringError
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import MemRefType, Type, VectorType, bit_width, element_type, memref
 from warpsmith.ir.dialects import arith, memory
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.ir.types import MemRefType, Type, VectorType, bit_width, element_type, memref
 
 __all__ = ["MOST_BYTES", "Memories", "Slot"]
 

@@ -11,7 +11,7 @@ import linecache
 import numpy as np
 
 from warpsmith.errors import LoweringError, Span
-from warpsmith.ir.core import Effect, Location, Operation
+from warpsmith.ir.core.ssa import Effect, Location, Operation
 from warpsmith.ir.dialects import arith
 from warpsmith.passes.threads_to_loops.collectives import COLLECTIVES
 from warpsmith.passes.threads_to_loops.levels import WARP_SIZE, Level, Levels

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from warpsmith.errors import InternalError
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import I1, VectorType, is_integer
 from warpsmith.ir.dialects import arith, gpu, scf
-from warpsmith.ir.types import I1, VectorType, is_integer
 from warpsmith.passes.threads_to_loops.collectives import copy_at_once, lane_of
 from warpsmith.passes.threads_to_loops.masks import Mask
 from warpsmith.passes.threads_to_loops.memories import Memories, Slot

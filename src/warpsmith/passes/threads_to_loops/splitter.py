@@ -17,11 +17,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Region, Trait, Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import is_pure, is_speculatable
+from warpsmith.ir.core.ssa import Block, Operation, Region, Trait, Value
+from warpsmith.ir.core.types import INDEX, Type
 from warpsmith.ir.dialects import arith, memory, scf
-from warpsmith.ir.effects import is_pure, is_speculatable
-from warpsmith.ir.types import INDEX, Type
 from warpsmith.passes.threads_to_loops.collectives import COLLECTIVES, SHUFFLE, Lane
 from warpsmith.passes.threads_to_loops.levels import LOADS, STORES, Level, Levels, is_private
 from warpsmith.passes.threads_to_loops.masks import Mask, Test, everyone

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from warpsmith.errors import InternalError
 from warpsmith.indexing import Expr, add, const, mul
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, Stride
 from warpsmith.tile.dispatch.emission import Term, swizzled
 from warpsmith.tile.dispatch.irregular import coordinate_expr
 from warpsmith.tile.layout import ComposeLayout
+from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, Stride
 
 __all__ = ["coordinate_address", "element_address"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpsmith.tile.buffers import plain
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.digits import THREADS_OF
 from warpsmith.tile.dispatch.predicates import NO_OVERLAP, ROUNDING
+from warpsmith.tile.model.buffers import plain
 
 __all__ = ["advice"]
 

@@ -12,21 +12,21 @@ from typing import Any
 
 from warpsmith.devices import Device
 from warpsmith.errors import InternalError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Operation, Value
-from warpsmith.ir.types import MemRefType
-from warpsmith.tile.active import Active
-from warpsmith.tile.buffers import RegionInfo, region_of
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Operation, Value
+from warpsmith.ir.core.types import MemRefType
 from warpsmith.tile.dispatch.digits import Digit, Placement, place, refine
 from warpsmith.tile.dispatch.irregular import by_coordinates
 from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.dispatch.storage import Storage
-from warpsmith.tile.dtypes import tile_type
 from warpsmith.tile.frontend.scalars import Scalars
 from warpsmith.tile.frontend.values import Scalar
-from warpsmith.tile.ops import TABLE, Primitive
-from warpsmith.tile.scopes import WARP, WARPGROUP, Launch
+from warpsmith.tile.model.active import Active
+from warpsmith.tile.model.buffers import RegionInfo, region_of
+from warpsmith.tile.model.dtypes import tile_type
+from warpsmith.tile.model.ops import TABLE, Primitive
+from warpsmith.tile.model.scopes import WARP, WARPGROUP, Launch
 
 __all__ = ["CallContext"]
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpsmith.indexing import Add, Const, Expr, Mul, add, const, dim, floordiv, mod, mul
-from warpsmith.ir.core import Value
-from warpsmith.tile import affine
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, Stride, plain
+from warpsmith.ir.core.ssa import Value
 from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.layout import Axis, ComposeLayout
+from warpsmith.tile.model import affine
+from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, Stride, plain
 
 __all__ = [
     "THREADS_OF",

@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 
 from warpsmith.devices import Device
 from warpsmith.errors import DispatchFailed, InvalidTileProgram, did_you_mean
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Location, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import is_pure
+from warpsmith.ir.core.ssa import Block, Location, Operation, Value
+from warpsmith.ir.core.types import MemRefType
 from warpsmith.ir.dialects import func, tile
-from warpsmith.ir.effects import is_pure
-from warpsmith.ir.types import MemRefType
-from warpsmith.tile.active import Active, everyone, narrow, narrow_loop
-from warpsmith.tile.bounds import region_outside
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, buffer_of
 from warpsmith.tile.dispatch.advice import advice
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.finish import finish
 from warpsmith.tile.dispatch.registry import ALIASES, Decline, Variant, variants_of
 from warpsmith.tile.dispatch.storage import Ids, Storage
 from warpsmith.tile.frontend.source import span_at
+from warpsmith.tile.model.active import Active, everyone, narrow, narrow_loop
+from warpsmith.tile.model.bounds import region_outside
+from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, buffer_of
+from warpsmith.tile.model.scopes import WARP
+from warpsmith.tile.model.uniform import Known, Uniformity
 from warpsmith.tile.program import Kernel
-from warpsmith.tile.scopes import WARP
-from warpsmith.tile.uniform import Known, Uniformity
 
 __all__ = ["Choice", "Dispatched", "dispatch"]
 

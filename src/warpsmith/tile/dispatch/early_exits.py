@@ -8,11 +8,11 @@ A `for` with a break keeps its turns: those after the break do nothing.
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import I1, memref
 from warpsmith.ir.dialects import arith, memory, scf, tile
-from warpsmith.ir.types import I1, memref
 
 __all__ = ["lower_early_exits"]
 

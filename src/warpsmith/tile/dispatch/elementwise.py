@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
-from warpsmith.tile.ops import TABLE, compute_type
+from warpsmith.tile.model.ops import TABLE, compute_type
 
 __all__ = ["ELEMENTWISE", "compute", "source_roles"]
 

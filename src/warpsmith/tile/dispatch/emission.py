@@ -25,17 +25,17 @@ from warpsmith.indexing import (
     mul,
     substitute,
 )
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import MemRefType, VectorType
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, gpu, memory, scf, vector
-from warpsmith.ir.types import MemRefType, VectorType
-from warpsmith.ir.types import vector as vector_type
-from warpsmith.tile import affine
 from warpsmith.tile.dispatch.digits import Digit, Placement, Step
 from warpsmith.tile.dispatch.irregular import place_of
 from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.layout import ComposeLayout
+from warpsmith.tile.model import affine
 
 __all__ = [
     "Distance",

@@ -7,18 +7,18 @@ buffer's layout.  A `break` or `continue` becomes a flag that the rest of the tu
 from __future__ import annotations
 
 from warpsmith.errors import InternalError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import BlockArgument, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.effects import is_removable
+from warpsmith.ir.core.ssa import BlockArgument, Operation, Value
+from warpsmith.ir.core.types import MemRefType
 from warpsmith.ir.dialects import func
 from warpsmith.ir.dialects.tile import PRIVATE
-from warpsmith.ir.effects import is_removable
-from warpsmith.ir.types import MemRefType
-from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.dispatch.addressing import coordinate_address
 from warpsmith.tile.dispatch.early_exits import lower_early_exits
 from warpsmith.tile.dispatch.moves import load_elements, store_elements
 from warpsmith.tile.dispatch.storage import Storage
+from warpsmith.tile.model.buffers import buffer_of
 
 __all__ = ["finish"]
 

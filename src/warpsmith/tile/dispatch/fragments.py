@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.indexing import Expr, add, const
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import vector
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.digits import Digit, Placement, Step
 from warpsmith.tile.dispatch.emission import Term
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.registry import Predicate
-from warpsmith.tile.scopes import WARP
+from warpsmith.tile.model.scopes import WARP
 
 __all__ = ["WHOLE_WARPS", "halves", "read_registers", "take", "write_registers"]
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warpsmith.indexing import Expr, add, const, floordiv, mod, mul
-from warpsmith.ir.core import Value
-from warpsmith.tile import affine
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, plain
+from warpsmith.ir.core.ssa import Value
 from warpsmith.tile.dispatch.digits import Placement, Step
+from warpsmith.tile.model import affine
+from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, plain
 
 __all__ = ["by_coordinates", "coordinate_expr", "place_of"]
 

@@ -11,17 +11,17 @@ import itertools
 from collections.abc import Iterator
 
 from warpsmith.indexing import Expr, add, const, dim, mul
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import MemRefType, Type, VectorType, bit_width
+from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import memory, vector
-from warpsmith.ir.types import MemRefType, Type, VectorType, bit_width
-from warpsmith.ir.types import vector as vector_type
-from warpsmith.tile.buffers import BufferInfo
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.digits import Placement
 from warpsmith.tile.dispatch.emission import Distance, Term, address, apply
 from warpsmith.tile.dispatch.widths import base_alignment
+from warpsmith.tile.model.buffers import BufferInfo
 
 __all__ = ["load_elements", "read", "store_elements", "write"]
 

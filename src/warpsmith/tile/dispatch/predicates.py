@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from warpsmith.ir.core.types import element_type
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
-from warpsmith.ir.types import element_type
-from warpsmith.tile import affine
-from warpsmith.tile.buffers import BufferInfo, RegionInfo, first_element, memory_elements
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.registry import Decline, Predicate
 from warpsmith.tile.layout import TileLayout
+from warpsmith.tile.model import affine
+from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, first_element, memory_elements
 
 __all__ = [
     "ALL_ACTIVE",

@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from warpsmith.indexing import Expr, add, mul
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, scf
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.digits import Digit, Factors, Placement, Step, extent_of, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.registry import Decline
-from warpsmith.tile.dtypes import TileType
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
-from warpsmith.tile.reductions import accumulation_type, has_slots, reduced_shape
+from warpsmith.tile.model.dtypes import TileType
+from warpsmith.tile.model.reductions import accumulation_type, has_slots, reduced_shape
 
 __all__ = ["REDUCTIONS", "Reduction", "combine", "finish", "fold", "partial", "reduction"]
 

@@ -73,7 +73,7 @@ def variants() -> tuple[Variant, ...]:
     found: list[Variant] = []
     seen: set[tuple[str, str]] = set()
     for name in MODULES:
-        module = importlib.import_module(f"warpsmith.tile.dispatch.{name}")
+        module = importlib.import_module(f"warpsmith.tile.dispatch.gpu.{name}")
         listed: Sequence[Variant] = module.VARIANTS
         for variant in listed:
             for primitive in variant.primitives:

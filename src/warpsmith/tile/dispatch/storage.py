@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from warpsmith.devices import Device
 from warpsmith.errors import InvalidTileProgram
 from warpsmith.indexing import Expr, add, dim, floordiv, mod, mul
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Location, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Location, Operation, Value
+from warpsmith.ir.core.types import MemRefType, bit_width, memref
 from warpsmith.ir.dialects import gpu, memory, tile
-from warpsmith.ir.types import MemRefType, bit_width, memref
-from warpsmith.tile.buffers import BufferInfo, buffer_of, memory_elements
 from warpsmith.tile.dispatch.emission import apply
-from warpsmith.tile.dtypes import TileType
 from warpsmith.tile.frontend.source import span_at
-from warpsmith.tile.scopes import WARP, WARPGROUP, Launch, ScopeId, scope_ids_of
+from warpsmith.tile.model.buffers import BufferInfo, buffer_of, memory_elements
+from warpsmith.tile.model.dtypes import TileType
+from warpsmith.tile.model.scopes import WARP, WARPGROUP, Launch, ScopeId, scope_ids_of
 
 __all__ = ["Ids", "Storage"]
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpsmith.indexing import Expr, add, const, dim, floordiv, mod
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith
 from warpsmith.tile.dispatch.emission import apply, conjunction
 from warpsmith.tile.dispatch.registry import Decline

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.devices import Device
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import BlockArgument
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import BlockArgument
 from warpsmith.ir.dialects import func
-from warpsmith.tile import affine
-from warpsmith.tile.buffers import BufferInfo
 from warpsmith.tile.dispatch.digits import Digit, Placement, Step
+from warpsmith.tile.model import affine
+from warpsmith.tile.model.buffers import BufferInfo
 
 __all__ = ["base_alignment", "carve", "divisor", "elements", "widest"]
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, did_you_mean
-from warpsmith.tile import ops
-from warpsmith.tile.buffers import buffer_of
-from warpsmith.tile.dtypes import FLOAT32, INT32, TileType, common
 from warpsmith.tile.frontend.values import Buffer, Region, Scalar, items
-from warpsmith.tile.reductions import has_slots, reduced_shape
+from warpsmith.tile.model import ops
+from warpsmith.tile.model.buffers import buffer_of
+from warpsmith.tile.model.dtypes import FLOAT32, INT32, TileType, common
+from warpsmith.tile.model.reductions import has_slots, reduced_shape
 
 __all__ = ["check", "check_options", "squeezed"]
 

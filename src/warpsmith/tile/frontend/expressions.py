@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, WarpsmithError, did_you_mean
-from warpsmith.ir.core import Block
+from warpsmith.ir.core.effects import is_pure, is_speculatable
+from warpsmith.ir.core.ssa import Block
 from warpsmith.ir.dialects import scf
-from warpsmith.ir.effects import is_pure, is_speculatable
 from warpsmith.tile.frontend import numbers, subscripts
 from warpsmith.tile.frontend.arguments import check_arguments
 from warpsmith.tile.frontend.names import Names, found
@@ -362,7 +362,7 @@ def _absolute(e: Expressions, value: Any) -> Any:
 
 
 def _range(e: Expressions, *values: Any) -> Any:
-    from warpsmith.tile.frontend.loops import serial
+    from warpsmith.tile.frontend.namespaces.loops import serial
 
     return serial(*values)
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram
-from warpsmith.tile.buffers import buffer_of
 from warpsmith.tile.frontend import subscripts, views
 from warpsmith.tile.frontend.state import KernelState
 from warpsmith.tile.frontend.values import Buffer, Picks, Region, items
 from warpsmith.tile.layout import ComposeLayout, TileLayout
+from warpsmith.tile.model.buffers import buffer_of
 
 __all__ = ["chunk", "sub", "tile"]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from warpsmith.errors import InvalidTileProgram
-from warpsmith.tile.buffers import AnyLayout
 from warpsmith.tile.layout import ComposeLayout, TileLayout
+from warpsmith.tile.model.buffers import AnyLayout
 
 __all__ = ["parse_pattern", "rearranged"]
 

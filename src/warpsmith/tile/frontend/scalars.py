@@ -13,14 +13,14 @@ from typing import Any
 
 from warpsmith.errors import InvalidTileProgram
 from warpsmith.indexing import IndexingMap, Interval, Variable, dim, floordiv, mod
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Value
+from warpsmith.ir.analysis.ranges import range_of
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import I1, INDEX
 from warpsmith.ir.dialects import arith, gpu, math
-from warpsmith.ir.ranges import range_of
-from warpsmith.ir.types import I1, INDEX
-from warpsmith.tile.dtypes import BOOL, FLOAT32, INT32, TileType, common
-from warpsmith.tile.dtypes import INDEX as INDEX_TYPE
 from warpsmith.tile.frontend.values import Number, Scalar
+from warpsmith.tile.model.dtypes import BOOL, FLOAT32, INT32, TileType, common
+from warpsmith.tile.model.dtypes import INDEX as INDEX_TYPE
 
 __all__ = ["Operand", "Scalars"]
 

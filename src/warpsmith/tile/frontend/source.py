@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from warpsmith.errors import Span, TileSyntaxError
-from warpsmith.ir.core import Location
+from warpsmith.ir.core.ssa import Location
 
 __all__ = ["Source", "source_of", "span_at"]
 

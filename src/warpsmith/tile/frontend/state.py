@@ -12,18 +12,18 @@ from contextvars import ContextVar
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, WarpsmithError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.builder import Builder
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import I8, Type, memref
 from warpsmith.ir.dialects import func, memory, tile
-from warpsmith.ir.types import I8, Type, memref
-from warpsmith.tile.buffers import AnyLayout
-from warpsmith.tile.dtypes import BY_NAME, INDEX, TileType
-from warpsmith.tile.extents import Extent, extent_of
 from warpsmith.tile.frontend.scalars import Scalars
 from warpsmith.tile.frontend.source import Source
 from warpsmith.tile.frontend.values import Parameter, ParameterInfo, Scalar, Variable
-from warpsmith.tile.scopes import Launch, infer, scope_ids_of
+from warpsmith.tile.model.buffers import AnyLayout
+from warpsmith.tile.model.dtypes import BY_NAME, INDEX, TileType
+from warpsmith.tile.model.extents import Extent, extent_of
+from warpsmith.tile.model.scopes import Launch, infer, scope_ids_of
 
 __all__ = ["KernelState", "current"]
 

@@ -12,20 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Block
-from warpsmith.ir.core import Region as IrRegion
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import Block
+from warpsmith.ir.core.ssa import Region as IrRegion
 from warpsmith.ir.dialects import scf
-from warpsmith.tile.dtypes import INDEX, INT32, TileType
-from warpsmith.tile.frontend import loops, subscripts
+from warpsmith.tile.frontend import subscripts
 from warpsmith.tile.frontend.arguments import bind_arguments
 from warpsmith.tile.frontend.assignments import stored_in, variables_of
 from warpsmith.tile.frontend.expressions import Expressions
 from warpsmith.tile.frontend.names import Names
+from warpsmith.tile.frontend.namespaces import loops
 from warpsmith.tile.frontend.operators import BINARY, keyword
 from warpsmith.tile.frontend.source import Source
 from warpsmith.tile.frontend.state import KernelState
 from warpsmith.tile.frontend.values import Buffer, Inline, Loop, Region, Scalar, Variable, items
+from warpsmith.tile.model.dtypes import INDEX, INT32, TileType
 
 __all__ = ["Statements"]
 

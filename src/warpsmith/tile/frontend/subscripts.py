@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
-from warpsmith.ir.core import Value
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import MemRefType
 from warpsmith.ir.dialects import tile
-from warpsmith.ir.types import MemRefType
-from warpsmith.tile import affine, bounds
-from warpsmith.tile.buffers import buffer_of, extents_of
-from warpsmith.tile.dtypes import BY_NAME, INDEX
 from warpsmith.tile.frontend import picks, views
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
 from warpsmith.tile.frontend.values import Buffer, Picks, Region, Scalar, Variable, items
+from warpsmith.tile.model import affine, bounds
+from warpsmith.tile.model.buffers import buffer_of, extents_of
+from warpsmith.tile.model.dtypes import BY_NAME, INDEX
 
 __all__ = [
     "attribute",

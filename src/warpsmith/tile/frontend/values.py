@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from warpsmith.ir.core import Value
-from warpsmith.tile.buffers import AnyLayout
-from warpsmith.tile.dtypes import TileType
-from warpsmith.tile.extents import Extent
+from warpsmith.ir.core.ssa import Value
+from warpsmith.tile.model.buffers import AnyLayout
+from warpsmith.tile.model.dtypes import TileType
+from warpsmith.tile.model.extents import Extent
 
 __all__ = [
     "Buffer",

@@ -10,11 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from warpsmith.errors import InvalidTileProgram
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.ssa import Value
+from warpsmith.ir.core.types import memref
 from warpsmith.ir.dialects import tile
-from warpsmith.ir.types import memref
-from warpsmith.tile.buffers import (
+from warpsmith.tile.frontend.rearrange import rearranged
+from warpsmith.tile.frontend.state import KernelState
+from warpsmith.tile.frontend.values import Buffer, Parameter, Scalar, items
+from warpsmith.tile.layout import ComposeLayout, S, TileLayout
+from warpsmith.tile.model.buffers import (
     AnyLayout,
     buffer_of,
     dense_layout,
@@ -23,11 +27,7 @@ from warpsmith.tile.buffers import (
     memory_elements,
     plain,
 )
-from warpsmith.tile.dtypes import TileType, tile_type
-from warpsmith.tile.frontend.rearrange import rearranged
-from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Parameter, Scalar, items
-from warpsmith.tile.layout import ComposeLayout, S, TileLayout
+from warpsmith.tile.model.dtypes import TileType, tile_type
 
 __all__ = ["METHODS", "allocate", "declare", "match", "memory_of", "type_of", "view"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warpsmith.indexing import Add, Binary, Const, Expr, FloorDiv, Mod, Mul, Var
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Operation, OpResult, Trait, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.effects import is_pure
+from warpsmith.ir.core.ssa import Operation, OpResult, Trait, Value
+from warpsmith.ir.core.types import I1, VectorType
 from warpsmith.ir.dialects import gpu
-from warpsmith.ir.effects import is_pure
-from warpsmith.ir.types import I1, VectorType
 
 __all__ = ["Names", "Printer", "value_text"]
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from warpsmith.ir import attributes as at
-from warpsmith.ir.core import Block, Operation, Value
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core.effects import constant_of
+from warpsmith.ir.core.ssa import Block, Operation, Value
+from warpsmith.ir.core.types import MemRefType, VectorType
 from warpsmith.ir.dialects import func, gpu, tile
-from warpsmith.ir.effects import constant_of
-from warpsmith.ir.types import MemRefType, VectorType
-from warpsmith.tile.buffers import AnyLayout, buffer_of, layout_of
 from warpsmith.tile.dispatch.dispatcher import Dispatched
-from warpsmith.tile.dtypes import BY_NAME
-from warpsmith.tile.extents import Extent
 from warpsmith.tile.layout import TileLayout, row_major
+from warpsmith.tile.model.buffers import AnyLayout, buffer_of, layout_of
+from warpsmith.tile.model.dtypes import BY_NAME
+from warpsmith.tile.model.extents import Extent
 from warpsmith.tile.printers.expressions import Names, Printer, dtype_name
 from warpsmith.tile.printers.python_text import attribute_python, layout_python
 from warpsmith.tile.program import Kernel

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from warpsmith.ir import attributes as at
-from warpsmith.tile.buffers import AnyLayout
+from warpsmith.ir.core import attributes as at
 from warpsmith.tile.layout import ComposeLayout, Iter
+from warpsmith.tile.model.buffers import AnyLayout
 
 __all__ = ["attribute_python", "layout_python"]
 

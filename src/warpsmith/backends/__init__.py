@@ -1,0 +1,1 @@
+"""Back ends: what kernels become.  One folder a target, with the same file names in each."""

@@ -1,0 +1,1 @@
+"""This computer's processor: LLVM IR, machine code, loaded and called."""

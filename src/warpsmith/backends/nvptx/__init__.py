@@ -1,0 +1,1 @@
+"""NVIDIA's GPUs through LLVM: PTX, and with CUDA's own tools cubins and SASS."""

@@ -1,0 +1,1 @@
+"""Tile programs: stages of their text, and runs that compare two ways."""

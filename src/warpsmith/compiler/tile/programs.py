@@ -1,0 +1,264 @@
+"""The driver for tile programs: a kernel in, the text of a stage or the arrays of a run out.
+
+    tirx         the kernel as it was read           dispatched   after each primitive got its lowering
+    lowered      IR of buffers and arithmetic        cuda         CUDA C++        ptx, cubin   for one architecture
+
+`run_tile` runs the dispatched kernel in the simulator, every access watched, or as native code of this computer
+(`tile_cpu`) or of a GPU (`tile_cuda`), and the undispatched one by the meaning of its primitives (`tile_reference`),
+and compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from warpsmith.devices import Device, device
+from warpsmith.errors import CheckFailed, UsageError, did_you_mean
+from warpsmith.passes.manager import run_pipeline
+from warpsmith.passes.pipeline import TILE_BUFFERS, TILE_LOWERING
+from warpsmith.tile.dispatch import Choice, Dispatched, dispatch
+from warpsmith.tile.model.dtypes import of_numpy
+from warpsmith.tile.program import Kernel
+
+if TYPE_CHECKING:
+    from warpsmith.compiler.tile.arguments import Bound
+    from warpsmith.simt.core.results import Counters, Finding
+
+__all__ = ["PLATFORMS", "STAGES", "TileRun", "dispatched_tile", "explain_tile", "run_tile", "tile_bytes", "tile_text"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+STAGES = ("tirx", "dispatched", "lowered", "cuda", "ptx", "cubin")
+PLATFORMS = ("sim", "cpu", "cuda")
+
+
+def _gpu(target: str) -> Device:
+    found = device(target)
+    if not found.is_gpu:
+        raise UsageError(f"a tile program runs on a GPU's threads, and {target} has none", help="such as sm_90")
+    return found
+
+
+def tile_text(kernel: Kernel, stage: str, target: str = "sm_90", *, generic: bool = False) -> str:
+    """The text of a stage.  Raises DispatchFailed, LoweringError, and UsageError for another stage."""
+    if stage not in STAGES:
+        raise UsageError(
+            f"a tile program has no stage '{stage}'",
+            help=did_you_mean(stage, STAGES) or f"its stages: {', '.join(STAGES)}",
+        )
+    if stage == "cubin":
+        raise UsageError("a cubin is binary", help="write it to a file: -o OUT.cubin")
+    if stage == "tirx":
+        from warpsmith.tile.printers.kernel_text import tirx_text
+
+        return tirx_text(kernel)
+    chosen = _gpu(target)
+    dispatched = dispatch(kernel, chosen)
+    if stage == "dispatched":
+        from warpsmith.tile.printers.kernel_text import dispatched_text
+
+        return dispatched_text(dispatched)
+    if stage == "ptx":
+        return _ptx(dispatched, chosen)
+    run_pipeline(dispatched.module, TILE_BUFFERS)
+    if stage == "cuda":
+        from warpsmith.backends import cuda_cpp
+
+        cuda_cpp.lower_tile(dispatched.module)
+        return cuda_cpp.cuda_source(dispatched.module)
+    from warpsmith.ir.text.printer import print_op
+
+    return print_op(dispatched.module, generic=generic)
+
+
+def tile_bytes(kernel: Kernel, target: str = "sm_90") -> bytes:
+    """The cubin.  Raises ToolMissing without ptxas."""
+    from warpsmith.backends.nvptx import ptxas
+
+    chosen = _gpu(target)
+    return ptxas.assemble(_ptx(dispatch(kernel, chosen), chosen), chosen.architecture).data
+
+
+def _ptx(dispatched: Dispatched, target: Device) -> str:
+    from warpsmith.backends.nvptx.codegen import ptx_from_llvm
+    from warpsmith.backends.nvptx.lowering import llvm_ir
+
+    run_pipeline(dispatched.module, TILE_LOWERING)
+    return ptx_from_llvm(llvm_ir(dispatched.module), target.architecture)
+
+
+def dispatched_tile(kernel: Kernel, target: str = "sm_90") -> Dispatched:
+    """A kernel below its primitives: the choices made, and the shared memory that a block takes."""
+    return dispatch(kernel, _gpu(target))
+
+
+def explain_tile(kernel: Kernel, target: str = "sm_90") -> tuple[Choice, ...]:
+    """Which variant each primitive got, its partition, and why others didn't take it."""
+    return dispatched_tile(kernel, target).choices
+
+
+@dataclass(frozen=True, slots=True)
+class TileRun:
+    """A run.  `outputs` are the buffers that the kernel writes, by parameter; `findings` what the checks saw;
+    `mismatches` the outputs in which the dispatched kernel and the meaning of its primitives differ, with how much."""
+
+    outputs: Mapping[str, Array]
+    reference: Mapping[str, Array]
+    findings: Sequence[Finding]
+    counters: Counters | None
+    mismatches: Mapping[str, str] = field(default_factory=dict[str, str])
+    platform: str = "sim"
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found and every buffer agrees."""
+        return not self.findings and not self.mismatches
+
+
+def run_tile(
+    kernel: Kernel,
+    arrays: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    target: str = "sm_90",
+    platform: str = "sim",
+    seed: int = 0,
+    blocks: int | None = None,
+) -> TileRun:
+    """Run a kernel on arrays by parameter (or in order); what isn't given is random, or zero where it is only written.
+
+    On cpu and cuda nothing is watched, so the meaning of the primitives comes first, in which every index is checked:
+    native code runs only where that found nothing.  ArgumentMismatch for arrays that don't fit, UsageError for another
+    platform; LoweringError for what a CPU has no form of, ToolMissing without a CUDA driver.
+    """
+    if platform not in PLATFORMS:
+        raise UsageError(
+            f"a tile program can't run on platform '{platform}'",
+            help=did_you_mean(platform, PLATFORMS) or f"platforms: {', '.join(PLATFORMS)}",
+        )
+    from warpsmith.compiler.tile.arguments import bind_arguments
+    from warpsmith.reference.program import run_reference  # printing a stage needs no simulator
+    from warpsmith.simt.core.results import Finding
+
+    chosen = _gpu(target)
+    dispatched = dispatch(kernel, chosen)
+    bound = bind_arguments(kernel, dispatched.module, arrays, seed)
+    outputs: dict[str, Array] | None = None
+    findings, counters = list[Finding](), None
+    native = _native(dispatched, chosen, platform) if platform != "sim" else None
+    if native is None:
+        run_pipeline(dispatched.module, TILE_BUFFERS)
+        outputs, findings, counters = _simulated(dispatched, bound, chosen, blocks)
+    try:
+        reference = run_reference(kernel, bound.buffers, bound.scalars)
+    except CheckFailed as failed:  # an index that is in the memory, but not in its dim
+        reference = {}
+        findings += [failed.finding] if isinstance(failed.finding, Finding) else []
+    if native is not None and not findings:
+        outputs = native.run(bound)
+    expected = {name: reference[name] for name in bound.written if name in reference}
+    found = {name: outputs[name] for name in bound.written} if outputs is not None else {}
+    differences = _differences(found, expected, {})
+    if differences:
+        differences = _differences(found, expected, _spread(kernel, bound, expected))
+    return TileRun(found, expected, findings, counters, differences, platform)
+
+
+class _Native(Protocol):
+    def run(self, bound: Bound) -> dict[str, Array]: ...
+
+
+def _native(dispatched: Dispatched, target: Device, platform: str) -> _Native:
+    """The kernel compiled for this computer's processor or GPU."""
+    if platform == "cuda":
+        from warpsmith.compiler.tile.cuda import CudaExecutable
+
+        return CudaExecutable(dispatched, target)
+    from warpsmith.compiler.tile.cpu import TileExecutable
+
+    return TileExecutable(dispatched.kernel, dispatched.module)
+
+
+def _spread(kernel: Kernel, bound: Bound, expected: Mapping[str, Array]) -> dict[str, Array]:
+    """How far rounding alone moves each element: what runs of the reference that round at random differ by."""
+    from warpsmith.reference.primitives import rounding_at_random
+    from warpsmith.reference.program import run_reference
+
+    found = {name: np.zeros(array.shape) for name, array in expected.items()}
+    for seed in range(_ROUNDINGS):
+        try:
+            with rounding_at_random(seed):
+                again = run_reference(kernel, bound.buffers, bound.scalars)
+        except CheckFailed:
+            continue  # threads that had one value, or one index, may have several now
+        for name, wanted in expected.items():
+            with np.errstate(all="ignore"):
+                distance = np.abs(again[name].astype(np.float64) - wanted.astype(np.float64))
+            found[name] = np.fmax(found[name], distance)
+    return found
+
+
+def _simulated(
+    dispatched: Dispatched, bound: Bound, target: Device, blocks: int | None
+) -> tuple[dict[str, Array] | None, list[Finding], Counters | None]:
+    """The buffers after the kernel (None where it ended early), what the checks saw, and what it costs."""
+    from warpsmith.compiler.tile.arguments import arranged
+    from warpsmith.reference.memory import array_of
+    from warpsmith.simt.core.checks import Checks
+    from warpsmith.simt.core.results import Finding
+    from warpsmith.simt.ir.launch import watch_kernel
+
+    launch = arranged(dispatched.module, dispatched.kernel, bound.buffers, bound.scalars)
+    checks = Checks(names=launch.names, device=target, blocks=blocks)
+    try:
+        results, result = watch_kernel(launch.module, launch.inputs, len(launch.outputs), checks)
+    except CheckFailed as failed:
+        if not isinstance(failed.finding, Finding):
+            raise
+        return None, [failed.finding], None
+    outputs = dict(bound.buffers)
+    for name, data in zip(launch.outputs, results, strict=True):
+        parameter = next(p for p in dispatched.kernel.parameters if p.name == name)
+        outputs[name] = array_of(parameter, data.reshape(-1), bound.buffers[name])
+    return outputs, list(result.findings), result.counters
+
+
+_ULPS = 8
+"""How far approximations (exp, tanh...) of the two may be apart, in units of the last place of the output's type."""
+_ROUNDINGS = 8  # runs of the reference that round at random
+_SPREADS = 16  # a sum in another order differs by so many times what they do, at most
+
+
+def _differences(
+    found: Mapping[str, Array], expected: Mapping[str, Array], spread: Mapping[str, Array]
+) -> dict[str, str]:
+    """What differs by more than `_ULPS` and, where given, more than rounding explains."""
+    result: dict[str, str] = {}
+    for name, wanted in expected.items():
+        got = found.get(name)
+        if got is None:
+            continue
+        if wanted.dtype.kind in "iub":
+            wrong = got != wanted
+            worst = ""
+        else:
+            type = of_numpy(wanted.dtype)
+            with np.errstate(all="ignore"):
+                x, y = got.astype(np.float64), wanted.astype(np.float64)
+                same = (x == y) | (np.isnan(x) & np.isnan(y))
+                scale = np.maximum(np.abs(y), type.smallest_normal)
+                error = np.where(same, 0.0, np.abs(x - y) / (scale * type.epsilon))
+                explained = np.abs(x - y) <= _SPREADS * spread.get(name, np.zeros(()))
+            wrong = ~((error <= _ULPS) | explained)
+            worst = f", by {float(np.nanmax(np.where(wrong, error, 0), initial=0)):.3g} ulp at most"
+        count = int(np.count_nonzero(wrong))
+        if count:
+            first = tuple(int(i) for i in np.argwhere(wrong)[0])
+            result[name] = (
+                f"{count} of {wanted.size} elements differ{worst}; the first at {first}: {got[first]} instead of "
+                f"{wanted[first]}"
+            )
+    return result

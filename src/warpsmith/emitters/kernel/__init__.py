@@ -1,0 +1,1 @@
+"""The frame of a kernel: its entry, its launch, its results."""

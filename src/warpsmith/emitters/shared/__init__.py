@@ -1,0 +1,1 @@
+"""What the emitters of both machines share, hero by hero."""

@@ -1,0 +1,1 @@
+"""Numbers of each kind in numpy: integers, floats by format, complex numbers, conversions."""

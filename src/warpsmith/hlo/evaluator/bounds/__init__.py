@@ -1,0 +1,1 @@
+"""How far a correct kernel may be from the reference interpreter."""

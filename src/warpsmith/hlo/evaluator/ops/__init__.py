@@ -1,0 +1,1 @@
+"""The interpreter's ops that aren't elementwise, one file a kind."""

@@ -1,0 +1,1 @@
+"""HLO text: reading and printing."""

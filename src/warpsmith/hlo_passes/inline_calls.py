@@ -1,0 +1,53 @@
+"""Calls become their callee's instructions, so that schedule, fusions and buffers see through them.
+
+In: a module.  Out: a module whose calls of small computations, and of computations that are called once, are spliced
+into their callers:
+
+    r = f32[8] call(x), to_apply=relu        ->        r.zero = f32[] constant(0) ...
+                                                       r.max = f32[8] maximum(x, r.broadcast)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from warpsmith.hlo.control_flow import run_by, step_computations
+from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo_passes.rewrite import Rewriting, rewritten
+
+__all__ = ["inline_calls"]
+
+_SMALL = 256
+"""Instructions up to which a callee is spliced in wherever it is called."""
+
+
+def inline_calls(module: HloModule) -> HloModule:
+    """`module` without the calls that are worth splicing in; itself when there is none."""
+    callers = Counter(callee for each in step_computations(module) for one in each for callee in run_by(one))
+    if not callers:
+        return module
+
+    def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
+        if old.opcode != "call":
+            return at.keep(old)
+        named = old.attr("to_apply", HloComputation)
+        callee = at.computations.get(named, named)
+        if callers[named] > 1 and len(callee) > _SMALL:
+            return at.keep(old)
+        return _spliced(at, old, callee)
+
+    return rewritten(module, replace)
+
+
+def _spliced(at: Rewriting, call: HloInstruction, callee: HloComputation) -> HloInstruction:
+    inside: dict[HloInstruction, HloInstruction] = {}
+    for each in callee:
+        if each.parameter_number is not None:
+            inside[each] = at.new[call.operands[each.parameter_number]]
+            continue
+        name = call.name if each is callee.root else at.fresh(f"{call.name}.{each.name}")
+        operands = tuple(inside[operand] for operand in each.operands)
+        inside[each] = at.emit(
+            HloInstruction(name, each.opcode, each.shape, operands, each.attributes, each.literal, origin=each.origin)
+        )
+    return inside[callee.root]

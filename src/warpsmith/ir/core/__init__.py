@@ -1,0 +1,1 @@
+"""The SSA core: operations, types, attributes, op rows, and rewriting."""

@@ -1,0 +1,1 @@
+"""MLIR's text: reading and printing."""

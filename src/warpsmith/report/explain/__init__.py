@@ -1,0 +1,1 @@
+"""Why kernels are as they are, and what they cost."""

@@ -1,0 +1,1 @@
+"""Dumps: files, and one page."""

@@ -1,0 +1,1 @@
+"""Compile, run, compare: the report of `warpsmith run`."""

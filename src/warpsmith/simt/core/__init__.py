@@ -1,0 +1,1 @@
+"""What both machines of the simulator share: watching, shadows, order, costs."""

@@ -1,0 +1,1 @@
+"""PTX's instructions, one file a kind, to steps of the machine."""

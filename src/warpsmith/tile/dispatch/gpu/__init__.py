@@ -1,0 +1,1 @@
+"""The variants for GPUs: one file a lowering of some primitives."""

@@ -1,0 +1,1 @@
+"""The names that a kernel is written in: `T`, `Tx`, and what belongs to them."""

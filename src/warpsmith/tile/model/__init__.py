@@ -1,0 +1,1 @@
+"""What is known of a tile kernel: element types, buffers, scopes, primitives, active threads."""
