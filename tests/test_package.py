@@ -88,7 +88,7 @@ def project_files() -> Iterator[Path]:
             inner = path.relative_to(ROOT / top).parts
             if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inner):
                 yield path
-    yield from (p for p in sorted(ROOT.iterdir()) if p.is_file() and (p.suffix in _TEXT or p.name == "LICENSE") and p.name != ".git")
+    yield from (p for p in sorted(ROOT.iterdir()) if p.is_file() and p.suffix in _TEXT and p.name != ".git")
 
 
 def test_no_file_is_a_binary() -> None:
