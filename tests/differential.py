@@ -16,6 +16,7 @@ from fusion_corpus import Case, inputs_of
 from kernel_runner import from_memory, to_memory
 
 import warpsmith.ir.dialects
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu import lowering as cpu
 from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.devices import Device, device
@@ -37,7 +38,6 @@ from warpsmith.schedule.schedule import plan
 from warpsmith.simt import run_kernel
 
 assert warpsmith.ir.dialects.arith
-Array = np.ndarray[Any, np.dtype[Any]]
 LLVM_PASSES = ("convert-scf-to-cf", "convert-to-llvm")
 
 

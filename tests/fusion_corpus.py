@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from warpsmith.arrays import Array
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.inputs import Profile, indices, random_array
 
 __all__ = ["CASES", "Case", "inputs_of"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REDUCERS = """
 add_f32 { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }

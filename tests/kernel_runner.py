@@ -7,11 +7,11 @@ that each output lies within the interpreter's bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 import warpsmith.ir.dialects
+from warpsmith.arrays import Array
 from warpsmith.devices import device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
@@ -26,7 +26,6 @@ from warpsmith.schedule.schedule import plan
 from warpsmith.simt import run_kernel
 
 assert warpsmith.ir.dialects.arith
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def random_inputs(module: HloModule, seed: int = 0, profile: Profile = Profile.MIXTURE) -> list[Array]:

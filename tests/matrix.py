@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from differential import assert_close
 from hero_kernels import body
 
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.ptxas import assemble
 from warpsmith.compiler import LoweredKernel, architecture, compile, lower_fusion, simulate
@@ -36,7 +36,6 @@ from warpsmith.schedule.schedule import plan
 
 __all__ = ["CELLS", "DTYPES", "KINDS", "Cell", "Verdict", "assembles", "check"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TARGET = "sm_90"
 DTYPES = ("f32", "bf16", "s8", "f64", "pred", "c64", "s4")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FORMATS", "Format", "probes"]
+from warpsmith.arrays import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["FORMATS", "Format", "probes"]
 
 
 @dataclass(frozen=True)

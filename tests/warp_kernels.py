@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -25,7 +24,6 @@ from warpsmith.passes.pipeline import TILE_LOWERING
 
 assert warpsmith.ir.dialects.nvgpu
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TARGETS = ("sm_80", "sm_90", "sm_100")
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 

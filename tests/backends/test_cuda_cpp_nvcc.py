@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from warpsmith.numerics.bounds import bound
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.ptx.launch import simulate_ptx
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NVCC = find("bin/nvcc", "WARPSMITH_NVCC")
 pytestmark = pytest.mark.skipif(NVCC is None, reason=f"nvcc isn't installed: {HELP}")
 

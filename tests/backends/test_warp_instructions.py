@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from needs import needs_ptxas
-from warp_kernels import DTYPES, TARGETS, Array, cuda, in_registers, ptx, staged
+from warp_kernels import DTYPES, TARGETS, cuda, in_registers, ptx, staged
 
+from warpsmith.arrays import Array
 from warpsmith.backends.cuda_cpp import cuda_source, lower_tile
 from warpsmith.backends.nvptx import codegen as nvptx_codegen
 from warpsmith.backends.nvptx import ptxas

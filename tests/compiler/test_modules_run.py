@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import warpsmith as ws
+from warpsmith.arrays import Array
 from warpsmith.dtypes import by_name
 from warpsmith.errors import ArgumentMismatch, UnsupportedHlo
 from warpsmith.hlo.text.parser import parse_hlo
@@ -18,8 +19,6 @@ from warpsmith.runtime import runner
 from warpsmith.runtime.plan import BufferSpec, CopyStep, HostStep, Plan, UpdateStep, WhileStep
 from warpsmith.runtime.runner import Clock, Runner
 from warpsmith.schedule.schedule import plan
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 COUNTED = """HloModule counted
 condition {

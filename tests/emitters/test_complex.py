@@ -14,11 +14,11 @@ import mpmath
 import numpy as np
 import pytest
 
+from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.text.parser import parse_hlo
 
-Array = np.ndarray[Any, np.dtype[Any]]
 INF, NAN = float("inf"), float("nan")
 PART = {"c64": np.float32, "c128": np.float64}
 WHOLE = {"c64": np.complex64, "c128": np.complex128}

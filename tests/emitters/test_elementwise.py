@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_runner import Array, check, random_inputs, run_module
+from kernel_runner import check, random_inputs, run_module
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.inputs import Profile
 

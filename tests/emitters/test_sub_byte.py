@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.support import SupportCase, check
 
+from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.dtypes import by_name, pack, unpack
 from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.inputs import Profile, random_array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CASES = Path(__file__).parents[1] / "hlo" / "cases"
 NARROW = ("s2", "u2", "s4", "u4", "f4e2m1fn")
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import pytest
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.evaluator.arithmetic import floats
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once
 from warpsmith.hlo.evaluator.ops import elementwise
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PUSH = 2
 """By how many ulp the functions of the kernels under test are off."""

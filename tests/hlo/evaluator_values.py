@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def values_of(dtype: DType, count: int, seed: int = 0) -> Array:

@@ -6,20 +6,17 @@ sums in random order.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hlo.erring import push_ulps, pushed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds, within_bounds
 from warpsmith.hlo.evaluator.arithmetic import floats
 from warpsmith.hlo.text.parser import parse_hlo
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _exact(opcode: str, dtype: DType) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hlo.erring import push_ulps, pushed
 from hlo.jax_programs import dump
 from hlo.jax_programs.dump import Dump
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.evaluator import (
@@ -25,8 +25,6 @@ from warpsmith.hlo.evaluator.bounds import estimate
 from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, random_array
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 LAYERS, WIDTH, ROWS = 10, 32, 8
 

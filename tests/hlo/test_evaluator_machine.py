@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import by_name
 from warpsmith.errors import ArgumentMismatch, UnsupportedHlo
 from warpsmith.hlo.evaluator import evaluate, evaluate_computation
 from warpsmith.hlo.evaluator.plan import CHUNK, chunks
 from warpsmith.hlo.text.parser import parse_hlo
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _entry(lines: str) -> str:

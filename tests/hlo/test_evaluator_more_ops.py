@@ -6,12 +6,12 @@ Expected values come from XLA:CPU where it is there, and from definitions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from hlo import oracle
 
+from warpsmith.arrays import Array
 from warpsmith.errors import StepLimit, UnsupportedHlo
 from warpsmith.hlo.evaluator import Value, evaluate, evaluate_with_bounds
 from warpsmith.hlo.evaluator.values import leaves
@@ -19,7 +19,6 @@ from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
 
-Array = np.ndarray[Any, np.dtype[Any]]
 needs_xla = pytest.mark.skipif(not oracle.available(), reason=oracle.REASON)
 
 

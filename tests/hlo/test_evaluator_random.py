@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hlo import oracle
 
+from warpsmith.arrays import Array
 from warpsmith.errors import UnsupportedHlo
 from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.text.parser import parse_hlo
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def draw(algorithm: str, state: list[int], result: str) -> tuple[str, list[Array]]:

@@ -18,8 +18,6 @@ from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide
 from warpsmith.hlo.evaluator.arithmetic.special import erf, logistic
 from warpsmith.hlo.text.parser import parse_hlo
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 def _round(numbers: list[float], dtype: DType) -> list[float]:
     with np.errstate(all="ignore"):

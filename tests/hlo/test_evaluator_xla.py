@@ -7,20 +7,19 @@ side rounds correctly, within the row's ulp.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 from hlo import oracle
 from hlo.evaluator_values import pairs_of, values_of
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.text.parser import parse_hlo
 
 pytestmark = pytest.mark.skipif(not oracle.available(), reason=oracle.REASON)
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 EXACT_UNARY = "abs negate ceil floor round-nearest-afz round-nearest-even sign sqrt is-finite".split()
 NEAR_UNARY = "cbrt cosine erf exponential exponential-minus-one log log-plus-one logistic rsqrt sine tan tanh".split()

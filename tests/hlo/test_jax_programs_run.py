@@ -8,7 +8,6 @@ reference interpreter gives each element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +15,13 @@ from hlo.jax_programs import dump
 from hlo.jax_programs.dump import Dump
 
 import warpsmith as ws
+from warpsmith.arrays import Array
 from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
 from warpsmith.numerics.bounds import bound
 
 pytestmark = pytest.mark.skipif(not dump.available(), reason=dump.REASON)
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Corpus = list[tuple[Dump, HloModule]]
 
 NEAR = {"float32": 5e-6, "complex64": 5e-6, "bfloat16": 1e-2, "float16": 2e-3, "float64": 1e-13}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 import pytest
 
 import warpsmith as ws
+from warpsmith.arrays import Array
 from warpsmith.compiler.keys import kernel_key
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.hlo.text.parser import parse_hlo
@@ -16,8 +16,6 @@ from warpsmith.hlo.verifier import verify_module
 from warpsmith.hlo_passes import wrap
 from warpsmith.hlo_passes.inline_calls import inline_calls
 from warpsmith.schedule.schedule import plan
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def nothing_lacks(_: HloInstruction) -> Collection[str]:

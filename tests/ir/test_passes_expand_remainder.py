@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import warpsmith.ir.dialects
+from warpsmith.arrays import Array
 from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.passes.manager import run_pipeline
 from warpsmith.simt import run_kernel
 
 assert warpsmith.ir.dialects.arith
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def remainder(x: Array, y: Array, type: str) -> Array:

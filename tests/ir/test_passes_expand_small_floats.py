@@ -11,6 +11,7 @@ import pytest
 from small_floats import FORMATS, Format, probes
 
 import warpsmith.ir.dialects
+from warpsmith.arrays import Array
 from warpsmith.dtypes import by_name
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.verifier import verify
@@ -19,7 +20,6 @@ from warpsmith.passes.manager import run_pipeline
 from warpsmith.simt import run_kernel
 
 assert warpsmith.ir.dialects.arith
-Array = np.ndarray[Any, np.dtype[Any]]
 
 IDS = [form.name for form in FORMATS]
 SOURCES: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}

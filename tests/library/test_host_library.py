@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds, within_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
@@ -19,7 +20,6 @@ from warpsmith.library.host import host_function
 from warpsmith.library.sort import sort_function
 from warpsmith.numerics.bounds import bound
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 
 

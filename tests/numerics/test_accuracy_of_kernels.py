@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from oracle.numpy_backend import NumpyBackend
 
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx import libdevice
 from warpsmith.compiler import compile
 from warpsmith.dtypes import by_name
@@ -18,7 +19,6 @@ from warpsmith.numerics.functions import expand
 from warpsmith.runtime.executable import Executable
 from warpsmith.simt.ptx.launch import run_ptx
 
-Array = np.ndarray[Any, np.dtype[Any]]
 UNARY = sorted(set(APPROXIMATE) - {"atan2", "power"})
 COUNT = 2048
 

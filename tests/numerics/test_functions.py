@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracle.edges import EDGES, cases
 from oracle.measured import F32 as MEASURED
 from oracle.numpy_backend import NumpyBackend
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import by_name
 from warpsmith.numerics.bounds import APPROXIMATE
 from warpsmith.numerics.expr import Precision
 from warpsmith.numerics.functions import EXPANSIONS, expand
 from warpsmith.numerics.ulp import UNCOMPARABLE, ulp_distance, ulp_size
 
-Array = NDArray[Any]
 PRECISION = {"f16": Precision.F16, "bf16": Precision.BF16, "f32": Precision.F32}
 
 

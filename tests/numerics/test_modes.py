@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from oracle.numpy_backend import NumpyBackend
 
+from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.dtypes import by_name
 from warpsmith.hlo.module import HloModule
@@ -25,7 +26,6 @@ from warpsmith.numerics.modes import DIFFERENCES, Difference, Example
 from warpsmith.report.run.checked_run import parameter_shapes
 from warpsmith.simt.ptx.launch import run_ptx
 
-Array = np.ndarray[Any, np.dtype[Any]]
 UPSTREAM = Path(__file__).parent / "xla_ptx"
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 EXAMPLES = [row for row in DIFFERENCES if row.example is not None]

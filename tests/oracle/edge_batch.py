@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from oracle.edge_exact import Exact, Special, array_of, encode, largest, least_normal, negated, smallest, two_to
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import BY_NAME, DType, Kind
 
 __all__ = ["FLOATS", "Batch", "edge_codes", "exponent_of", "float_codes", "whole_array"]
 
-Array = NDArray[Any]
 
 FLOATS = tuple(row for row in BY_NAME.values() if row.is_float)
 

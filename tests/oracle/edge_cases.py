@@ -13,7 +13,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from oracle import edge_complex, edge_integers, edge_reals
 from oracle.edge_batch import FLOATS, Batch, edge_codes, exponent_of, float_codes, whole_array
 from oracle.edge_exact import (
@@ -32,11 +31,11 @@ from oracle.edge_exact import (
     two_to,
 )
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import BY_NAME, DType, by_name
 
 __all__ = ["FAMILIES", "Batch"]
 
-Array = NDArray[Any]
 
 INTEGERS = tuple(row for row in BY_NAME.values() if row.is_integer)
 PRED = by_name("pred")

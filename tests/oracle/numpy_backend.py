@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warpsmith.arrays import Array
 from warpsmith.numerics.expr import Type
 
 __all__ = ["NumpyBackend"]
 
-Array = NDArray[Any]
 
 _CAST = {Type.F32: np.dtype(np.float32), Type.I32: np.dtype(np.int32)}
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.dtypes import BY_NAME, DType, Kind, pack, unpack
 from warpsmith.errors import InternalError, InvalidHlo, WarpsmithError
@@ -30,7 +30,6 @@ from warpsmith.simt.ptx.launch import run_ptx
 
 __all__ = ["Support", "SupportCase", "check", "support_cases", "support_table"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TARGETS = ("cpu", "sm_90")
 LENGTH = 37  # odd, and more than a vector of any type but the narrowest

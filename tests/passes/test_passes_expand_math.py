@@ -12,10 +12,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracle.numpy_backend import NumpyBackend
 
 import warpsmith.ir.dialects  # registers the ops
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu.jit import compile_object, load_object
 from warpsmith.backends.llvm.text import llvm_text
 from warpsmith.ir.text.parser import parse_module
@@ -24,7 +24,6 @@ from warpsmith.numerics.functions import EXPANSIONS, expand
 from warpsmith.passes.manager import run_pipeline
 
 assert warpsmith.ir.dialects.arith
-Array = NDArray[Any]
 LANES = 16
 FUNCTIONS = [name for name in EXPANSIONS if name != "logistic"]
 SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["element_a", "element_b", "element_c", "fragment", "tile_element"]
+from warpsmith.arrays import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["element_a", "element_b", "element_c", "fragment", "tile_element"]
 
 
 def tile_element(lane: int, i: int) -> tuple[int, int, int]:

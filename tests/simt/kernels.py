@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import run_kernel
 
 __all__ = ["kernel", "run"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def kernel(body: str, out: str, source: str = "8xf32", *, threads: int = 8, blocks: int = 1, extra: str = "") -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from warpsmith.arrays import Array
 from warpsmith.errors import CheckFailed
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import watch_kernel
@@ -20,7 +19,6 @@ from warpsmith.simt.ptx.launch import run_ptx
 
 __all__ = ["COMMIT", "COPY_IR", "WAIT", "Run", "ir_kernel", "ptx_kernel", "run_ir", "run_ptx_text"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # A copy of 512 words of shared memory from 1280 of global memory, and what ends one.
 COPY_IR = "(memref<512xf32, 3>, index, memref<1280xf32>, index) -> ()"

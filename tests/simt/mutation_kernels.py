@@ -11,6 +11,7 @@ from differential import fusion_of
 from hero_kernels import body, rows
 from simt.mutations import Runner
 
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler import architecture, lower_fusion
@@ -27,7 +28,6 @@ from warpsmith.simt.ptx.launch import simulate_ptx
 
 __all__ = ["KERNELS", "CleanKernel", "clean_kernel"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _FLATTENING = ("convert-scf-to-cf", "convert-to-llvm")
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import warpsmith.simt.ir.launch
 import warpsmith.simt.ptx.launch
+from warpsmith.arrays import Array
 from warpsmith.errors import CheckFailed, SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
@@ -34,7 +35,6 @@ from warpsmith.simt.ir.launch import watch_kernel
 
 __all__ = ["Mutant", "Recording", "Runner", "equivalence", "ir_runner", "judge", "mutants", "ptx_mutants", "record"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Change = Callable[[Operation, Builder], bool]
 
 _LOADS = {"memref.load": 0, "vector.load": 0, "vector.transfer_read": 0}

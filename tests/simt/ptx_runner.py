@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.launch import PtxStats, run_ptx
 
 __all__ = ["HEADER", "apply", "body_kernel", "run_body"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HEADER = ".version 8.8\n.target sm_100\n.address_size 64\n"
 
 _BITS = {"pred": 1, "b8": 8, "b16": 16, "b32": 32, "b64": 64}

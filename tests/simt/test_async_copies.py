@@ -10,7 +10,6 @@ from simt.matrix_kernels import COMMIT, COPY_IR, WAIT, Run, ir_kernel, ptx_kerne
 
 from warpsmith.errors import SimulationError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MACHINES = ("ir", "ptx")
 STEPS, WIDTH = 5, 256  # words a step: 64 threads, 16 bytes each
 

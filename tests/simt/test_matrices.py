@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -11,9 +10,9 @@ import pytest
 from simt.fragments import element_a, element_b, element_c, fragment, tile_element
 from simt.matrix_kernels import Run, ir_kernel, ptx_kernel, run_ir, run_ptx_text
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MACHINES = ("ir", "ptx")
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 

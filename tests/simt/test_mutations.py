@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-import numpy as np
 import pytest
 from simt.mutation_kernels import KERNELS, clean_kernel
 from simt.mutations import Mutant, Runner, equivalence, ir_runner, judge, mutants, ptx_mutants, record
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from warpsmith.arrays import Array
 
 
 def _survivors(clean: Runner, changed: Iterable[Mutant], seeds: Sequence[Sequence[Array]]) -> list[tuple[str, str]]:

@@ -10,13 +10,12 @@ from differential import assert_close, check_passes, fusion_of, simulate
 from fusion_corpus import CASES, inputs_of
 
 import warpsmith as ws
+from warpsmith.arrays import Array
 from warpsmith.devices import device
 from warpsmith.dtypes import by_name
 from warpsmith.emitters import emit
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.numerics.bounds import bound
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,6 @@ are tested as the passes before them are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +16,7 @@ from fusion_corpus import CASES, Case, inputs_of
 from kernel_runner import from_memory, to_memory
 from simt.ptx_runner import HEADER
 
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler import compile, lower_fusion
 from warpsmith.devices import device
@@ -27,7 +27,6 @@ from warpsmith.numerics.bounds import bound
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.ptx.launch import PtxStats, run_ptx, simulate_ptx
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TARGETS = ("sm_80", "sm_90", "sm_100")
 NAMES = [name for name, case in CASES.items() if not case.large][::3]
 LARGE = [name for name, case in CASES.items() if case.large][::2]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.text.parser import parse_hlo
@@ -20,7 +21,6 @@ from warpsmith.report.run.checked_run import random_inputs
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.ptx.launch import simulate_ptx
 
-Array = np.ndarray[Any, np.dtype[Any]]
 KERNELS: dict[str, dict[str, Any]] = {
     row["name"]: row for row in json.loads((Path(__file__).parent / "xla_kernels.json").read_text())
 }

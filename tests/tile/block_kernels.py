@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu import lowering as cpu
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
@@ -19,7 +18,6 @@ from warpsmith.simt import watch_kernel
 
 __all__ = ["block_kernel", "native", "simulated"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 63, 64, 96, 128)
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpsmith.arrays import Array
 from warpsmith.tile.files import load_kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tile"
 TARGETS = ("sm_80", "sm_90", "sm_100")
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]
 
 

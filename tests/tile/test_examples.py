@@ -15,17 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.tile.example_cases import (
-    EXAMPLES,
-    SAMPLES,
-    TARGETS,
-    Array,
-    Arrays,
-    compare,
-    every_example,
-    inputs_of,
-    kernel,
-)
+from tests.tile.example_cases import EXAMPLES, SAMPLES, TARGETS, Arrays, compare, every_example, inputs_of, kernel
+from warpsmith.arrays import Array
 from warpsmith.compiler.tile.programs import TileRun, explain_tile, run_tile, tile_text
 from warpsmith.tile.files import load_kernel
 from warpsmith.tile.model.dtypes import tile_type

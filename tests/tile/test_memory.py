@@ -13,7 +13,6 @@ from warpsmith.errors import ArgumentMismatch, InvalidTileProgram, ToolMissing, 
 from warpsmith.report.explain.tile import tile_explanation_data
 from warpsmith.simt.ptx.launch import run_ptx
 
-Array = np.ndarray[Any, np.dtype[Any]]
 A = (np.random.default_rng(5).random((64, 64)) * 3 + 0.5).astype(np.float32)
 LANE_ROW = 'R_ = T.alloc_buffer((32, 8), "float32", scope="local", layout=TileLayout(S[(32, 8) : (1 @ laneid, 1)]))\n'
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import body, read
+from warpsmith.arrays import Array
 from warpsmith.compiler.tile.programs import tile_bytes, tile_text
 from warpsmith.errors import ToolMissing
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.ptx.launch import simulate_ptx
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TILE = "TileLayout(S[(32, {n}) : (1 @ laneid, 1)])"
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-45, 3.4e38, 1e-20, 65520.0], np.float32)

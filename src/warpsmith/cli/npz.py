@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.cli.files import write_bytes
 from warpsmith.dtypes import by_name, from_numpy
 from warpsmith.errors import FileError
 
 __all__ = ["read_named", "read_npz", "write_named", "write_npz"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read_npz(path: str) -> list[Array]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu import lowering as cpu
 from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
@@ -27,7 +28,7 @@ from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.errors import SimulationError, WarpsmithError
 from warpsmith.hlo.edit import extract
-from warpsmith.hlo.evaluator import Array, Value, evaluate, evaluate_with_bounds, within_bounds
+from warpsmith.hlo.evaluator import Value, evaluate, evaluate_with_bounds, within_bounds
 from warpsmith.hlo.evaluator.interpreter import arguments_of
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.ir.core.ssa import Operation, Trait

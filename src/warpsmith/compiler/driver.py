@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from time import perf_counter
 from typing import TypeVar
 
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.backends.cpu import lowering as cpu
 from warpsmith.backends.nvptx import ptxas
@@ -29,7 +30,6 @@ from warpsmith.hlo.verifier import verify_module
 from warpsmith.hlo_passes.scatter_order import keep_order, keeps_order
 from warpsmith.hlo_passes.tree_reduction import split_reductions
 from warpsmith.hlo_passes.wrap import wrap
-from warpsmith.library.dot_and_convolution import Array
 from warpsmith.library.host import host_function
 from warpsmith.numerics.modes import mode
 from warpsmith.runtime.cache import Cache, default_cache

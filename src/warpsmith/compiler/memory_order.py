@@ -6,15 +6,12 @@ is two reals in memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.shapes import Shape
 
 __all__ = ["from_memory", "to_memory"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def to_memory(array: Array, shape: Shape) -> Array:

@@ -11,6 +11,7 @@ from typing import cast
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.compiler.lowering import LoweredKernel
 from warpsmith.hlo.attributes import Alias, Donor
 from warpsmith.hlo.literals import Literal
@@ -21,7 +22,6 @@ from warpsmith.library.host import host_function, update_function
 from warpsmith.runtime.cpu_executable import CpuKernel
 from warpsmith.runtime.plan import (
     AnyStep,
-    Array,
     BranchStep,
     BufferSpec,
     CopyStep,

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler.driver import scheduled
@@ -34,7 +33,6 @@ from warpsmith.simt.ptx.launch import simulate_ptx
 
 __all__ = ["STAGES", "Simulation", "simulate", "simulated"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[list[Array]], list[Array]]
 
 STAGES = ("buffers", "ptx")

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.hlo.builder import reducer
 from warpsmith.hlo.module import HloComputation, HloInstruction
@@ -26,7 +26,6 @@ from warpsmith.hlo.shapes import Shape
 
 __all__ = ["CombinerRule", "combiner_opcode", "combiner_rule"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Numbers = tuple[Array, ...]
 
 F32 = by_name("f32")

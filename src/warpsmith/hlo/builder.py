@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from warpsmith.arrays import Array
 from warpsmith.errors import InvalidHlo, UnknownOpcode, did_you_mean
-from warpsmith.hlo.literals import Array, Literal
+from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.opcodes import OPCODES, lookup
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape

@@ -14,15 +14,13 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name, from_numpy
 from warpsmith.errors import BadLiteral
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 __all__ = ["Literal"]
-
-Array = npt.NDArray[Any]
 
 
 @final

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.hlo.attributes import ConvDimNumbers, Window
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, widen
 from warpsmith.hlo.evaluator.ops.dot import matrices, narrowed
 from warpsmith.hlo.module import HloInstruction
 
-__all__ = ["Array", "HostFunction", "library_function"]
+__all__ = ["HostFunction", "library_function"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HostFunction = Callable[[Sequence[Array]], Sequence[Array]]
 
 _UNFOLDED_BYTES = 64 << 20

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.evaluator.interpreter import Interpreter, array_leaves, array_values, nested, owned
 from warpsmith.hlo.evaluator.ops.indexed import start_indices
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.traversal import callees_first
-from warpsmith.library.dot_and_convolution import Array, HostFunction, library_function
+from warpsmith.library.dot_and_convolution import HostFunction, library_function
 from warpsmith.library.sort import sort_function
 
 __all__ = ["UpdateFunction", "host_function", "update_function"]

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.hlo.evaluator.interpreter import Interpreter, is_lane_safe
 from warpsmith.hlo.module import HloComputation, HloInstruction
-from warpsmith.library.dot_and_convolution import Array, HostFunction
+from warpsmith.library.dot_and_convolution import HostFunction
 
 __all__ = ["sort_function"]
 

@@ -7,18 +7,17 @@ only the others are measured, a chunk at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name, from_numpy
 from warpsmith.errors import ArgumentMismatch, UsageError
 from warpsmith.numerics.ulp import UNCOMPARABLE, bits_of, ulp_distance, ulp_size
 
 __all__ = ["Comparison", "Tolerance", "compare"]
 
-Array = NDArray[Any]
 _CHUNK = 1 << 20
 
 

@@ -16,12 +16,12 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.errors import ArgumentMismatch
 
 __all__ = ["Profile", "edge_values", "indices", "random_array"]
 
-Array = NDArray[Any]
 _ML_DTYPES: Any = ml_dtypes  # its stubs know only some of the types
 
 # A large array draws from a pool of mixed values: a draw costs a tenth of a normal variate and a rounding.

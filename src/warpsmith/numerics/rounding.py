@@ -11,24 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "FORMATS",
-    "Array",
-    "Format",
-    "exact_fma",
-    "fma_f64",
-    "fused",
-    "in_fractions",
-    "odd_sum",
-    "round_to",
-    "two_sum",
-]
+from warpsmith.arrays import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["FORMATS", "Format", "exact_fma", "fma_f64", "fused", "in_fractions", "odd_sum", "round_to", "two_sum"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import ArgumentMismatch
 from warpsmith.ir.core.types import MemRefType, numpy_dtype
 from warpsmith.tile.frontend.values import ParameterInfo
@@ -19,8 +19,6 @@ from warpsmith.tile.layout import ComposeLayout
 from warpsmith.tile.model.buffers import AnyLayout, memory_elements, plain
 
 __all__ = ["array_of", "memory_of", "swizzled"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def memory_of(parameter: ParameterInfo, array: Array, type: MemRefType, *, copied: bool = True) -> Array:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.reference.memory import swizzled
@@ -23,7 +24,6 @@ from warpsmith.tile.model.buffers import BufferInfo, buffer_of, extents_of, plai
 
 __all__ = ["Places"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _UNBOUNDED = 1 << 62  # a view's extent that isn't known
 _THREADS = {"laneid": 1, "warpid": 32, "wgid": 128, "wid_in_wg": 32, "tid_in_wg": 1, "tx": 1}

@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation, Value
@@ -29,7 +29,6 @@ from warpsmith.tile.model.reductions import accumulation_type, has_slots
 
 __all__ = ["MEANINGS", "rounding_at_random"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Meaning = Callable[[Places, Operation], None]
 
 _PARTIAL = 2.0**-23  # how far partial results round, in float32 or wider

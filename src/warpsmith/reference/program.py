@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
@@ -30,8 +31,6 @@ from warpsmith.tile.model.scopes import Launch
 from warpsmith.tile.program import Kernel
 
 __all__ = ["run_reference"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def run_reference(kernel: Kernel, buffers: Mapping[str, Array], scalars: Mapping[str, int | float]) -> dict[str, Array]:

@@ -23,14 +23,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from warpsmith.arrays import Array
 from warpsmith.errors import ArgumentMismatch, RuntimeFailure, UsageError
 from warpsmith.runtime import dlpack
 
 __all__ = ["ALIGNED_FROM", "ALIGNMENT", "BufferPool", "as_array", "default_pool", "pointer"]
 
-Array = NDArray[Any]
 
 ALIGNED_FROM = 1 << 16
 """Results of at least this many bytes come from the pool and are aligned to `ALIGNMENT`; smaller ones to 16."""

@@ -10,10 +10,10 @@ In: an array.  Out: a copy of it in memory of the pool.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.runtime import pool
 from warpsmith.runtime.buffers import default_pool, pointer
@@ -22,7 +22,6 @@ from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, load_kernels
 
 __all__ = ["copied"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _SMALL = 1 << 20
 _LARGE = 16 << 20  # bytes from which on the caches are in the way

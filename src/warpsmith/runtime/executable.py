@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import ArgumentMismatch, UsageError, did_you_mean, require
 from warpsmith.runtime.buffers import as_array, pointer
-from warpsmith.runtime.plan import Array, BufferSpec, KernelInfo, KernelStep, Plan
+from warpsmith.runtime.plan import BufferSpec, KernelInfo, KernelStep, Plan
 from warpsmith.runtime.runner import Clock, Runner, maker_of
 
 __all__ = ["BufferSpec", "Executable", "KernelInfo", "Plan"]

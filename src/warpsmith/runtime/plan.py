@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.runtime.cpu_executable import CpuKernel
 
 __all__ = [
-    "Array",
     "BranchStep",
     "BufferSpec",
     "CopyStep",
@@ -29,8 +29,6 @@ __all__ = [
     "UpdateStep",
     "WhileStep",
 ]
-
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import Kind, pack, unpack
 from warpsmith.runtime.buffers import ALIGNED_FROM, default_pool, pointer
 from warpsmith.runtime.copies import copied
 from warpsmith.runtime.plan import (
     AnyStep,
-    Array,
     BranchStep,
     BufferSpec,
     CopyStep,

@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
+
 __all__ = ["REASON", "Dump", "available", "load"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HERE = Path(__file__).parent
 REASON = "jax isn't installed: the programs that need it are left out"
 

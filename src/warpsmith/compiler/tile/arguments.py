@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import ArgumentMismatch, did_you_mean
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
@@ -26,7 +27,6 @@ from warpsmith.tile.program import Kernel
 
 __all__ = ["Arranged", "Bound", "arranged", "bind_arguments"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _SYMBOLIC_DEFAULT = 64  # a symbolic extent that no array gives
 

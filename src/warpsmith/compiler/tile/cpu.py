@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.backends.cpu import lowering as cpu
 from warpsmith.compiler.tile.arguments import Bound, bind_arguments
 from warpsmith.devices import device
@@ -33,7 +34,6 @@ from warpsmith.tile.program import Kernel
 
 __all__ = ["TileExecutable", "compile_blocks"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _OPT = 3  # with LLVM's vectorisers (llvm_jit.run_passes)
 _VECTOR = 16  # elements of the widest access

@@ -7,10 +7,10 @@ gets a cubin, else PTX, which it compiles itself.
 from __future__ import annotations
 
 import weakref
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx import ptxas
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.lowering import llvm_ir
@@ -28,7 +28,6 @@ from warpsmith.tile.dispatch import Dispatched
 
 __all__ = ["CudaExecutable"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _FORMATS = {"i1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "f16": "e", "f32": "f", "f64": "d"}
 

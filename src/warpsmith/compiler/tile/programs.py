@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.devices import Device, device
 from warpsmith.errors import CheckFailed, UsageError, did_you_mean
 from warpsmith.passes.manager import run_pipeline
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PLATFORMS", "STAGES", "TileRun", "dispatched_tile", "explain_tile", "run_tile", "tile_bytes", "tile_text"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 STAGES = ("tirx", "dispatched", "lowered", "cuda", "ptx", "cubin")
 PLATFORMS = ("sim", "cpu", "cuda")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warpsmith.arrays import Dim3
 from warpsmith.dtypes import DType
-from warpsmith.emitters.kernel.launch import Dim3
 from warpsmith.fusion.analysis import FusionAnalysis, Refusal
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap

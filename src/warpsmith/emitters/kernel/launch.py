@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from warpsmith.arrays import Dim3
 from warpsmith.devices import Device
 from warpsmith.dtypes import DType
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -16,9 +17,8 @@ from warpsmith.hlo.attributes import Window
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape, TupleShape
 
-__all__ = ["Dim3", "Launch", "calculate_launch", "shared_tile_bytes", "split_grid_x", "unroll_factor"]
+__all__ = ["Launch", "calculate_launch", "shared_tile_bytes", "split_grid_x", "unroll_factor"]
 
-Dim3 = tuple[int, int, int]
 
 WARPS_PER_BLOCK = 4
 DEFAULT_UNROLL = 4

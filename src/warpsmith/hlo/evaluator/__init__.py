@@ -9,10 +9,9 @@ from __future__ import annotations
 from warpsmith.hlo.evaluator.bounds.error_bound import evaluate_with_bounds, within_bounds
 from warpsmith.hlo.evaluator.bounds.estimate import estimate_errors, evaluate_with_limits
 from warpsmith.hlo.evaluator.interpreter import Trace, evaluate, evaluate_computation
-from warpsmith.hlo.evaluator.values import Array, Value
+from warpsmith.hlo.evaluator.values import Value
 
 __all__ = [
-    "Array",
     "Trace",
     "Value",
     "estimate_errors",

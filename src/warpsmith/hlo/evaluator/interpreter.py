@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import Kind
 from warpsmith.errors import ArgumentMismatch, InvalidHlo, RuntimeFailure
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT, Machine
 from warpsmith.hlo.evaluator.ops.elementwise import ELEMENTWISE, unsupported
 from warpsmith.hlo.evaluator.table import rule_of
-from warpsmith.hlo.evaluator.values import TOKEN, Array, Kernel, Value, leaves
+from warpsmith.hlo.evaluator.values import TOKEN, Kernel, Value, leaves
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 from warpsmith.hlo.verifier import verify_module

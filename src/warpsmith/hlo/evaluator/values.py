@@ -8,18 +8,17 @@ with zero strides (a splat), so that a broadcast costs no memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from warpsmith.arrays import Array
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 __all__ = [
     "TOKEN",
-    "Array",
     "Caller",
     "Kernel",
     "Rule",
@@ -32,7 +31,6 @@ __all__ = [
     "zero_like",
 ]
 
-Array: TypeAlias = npt.NDArray[Any]
 Value: TypeAlias = Array | tuple["Value", ...]
 TOKEN: Array = np.zeros(0, np.bool_)
 """The value of every token: it holds nothing."""

@@ -11,9 +11,10 @@ import re
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import BY_NAME
 from warpsmith.errors import BadLiteral, ElidedConstant
-from warpsmith.hlo.literals import Array, Literal
+from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 from warpsmith.hlo.text.lexer import MAX_DEPTH, Scanner
 from warpsmith.hlo.text.numbers import NumberError, element_texts, numbers

@@ -16,8 +16,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import BY_NAME, DType, Kind
-from warpsmith.hlo.literals import Array
 
 __all__ = ["NumberError", "element_texts", "nan_payload_bits", "numbers"]
 

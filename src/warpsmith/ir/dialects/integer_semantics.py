@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import bit_width, element_type
-from warpsmith.ir.dialects.semantics import Array, Function, as_unsigned, from_unsigned, quiet
+from warpsmith.ir.dialects.semantics import Function, as_unsigned, from_unsigned, quiet
 
 
 def _wide(a: Array) -> Array:

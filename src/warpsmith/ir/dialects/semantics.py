@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import numpy_dtype
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Array]
 
 

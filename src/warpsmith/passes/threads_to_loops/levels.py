@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.effects import is_pure
 from warpsmith.ir.core.ssa import Block, Effect, Operation, Trait, Value
@@ -25,7 +26,6 @@ from warpsmith.ir.dialects.tile import PRIVATE
 
 __all__ = ["LOADS", "STORES", "WARP_SIZE", "Level", "Levels", "is_private"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _ELECT = "nvvm.elect.sync"
 WARP_SIZE = 32

@@ -7,15 +7,13 @@ the bounds (`if tid < 32` is a loop to 32); what isn't one run of threads, or is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core.ssa import Value
 
 __all__ = ["Mask", "Test", "everyone"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

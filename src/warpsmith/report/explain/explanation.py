@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from warpsmith.arrays import Dim3
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.ptxas import KernelResources
 from warpsmith.compiler.driver import distinct_fusions, scheduled
@@ -33,8 +34,6 @@ from warpsmith.report.explain.roofline import Roofline, Work, roofline, work_of
 from warpsmith.simt.core.results import AccessCounters, Counters
 
 __all__ = ["Explanation", "HostStep", "KernelExplanation", "Traffic", "explain"]
-
-Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)

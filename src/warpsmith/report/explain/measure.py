@@ -12,10 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.backends.nvptx import ptxas
 from warpsmith.backends.nvptx.ptxas import KernelResources
 from warpsmith.compiler.lowering import LoweredKernel, architecture
@@ -34,7 +34,6 @@ from warpsmith.simt.ptx.launch import simulate_ptx
 
 __all__ = ["MOST_BYTES", "Measured", "least_bytes", "measure"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 WHOLE_THREADS = 1 << 17
 """A grid of up to so many threads runs in full, if each has no more than `THREAD_BYTES` to read and write."""

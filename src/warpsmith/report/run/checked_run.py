@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.compiler.simulated import simulated
 from warpsmith.errors import SimulationError, UsageError, did_you_mean, require
@@ -31,7 +32,6 @@ from warpsmith.simt.core.results import LaunchResult
 
 __all__ = ["OutputReport", "RunReport", "compiled", "random_inputs", "run"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REFERENCES = ("interpreter", "none")
 _A_PRIORI = "the bound that the documented accuracy of its ops gives"

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from warpsmith.arrays import Dim3
 from warpsmith.errors import RuntimeFailure, ToolMissing
 
 __all__ = ["Argument", "CudaDevice", "Driver", "LibCuda", "Out", "packed"]
 
-Dim3 = tuple[int, int, int]
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 _MOST_DYNAMIC = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 

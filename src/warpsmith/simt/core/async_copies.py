@@ -11,8 +11,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.in_flight import Copy, End, Flight, Groups
-from warpsmith.simt.core.traffic import Array
 from warpsmith.simt.core.watch import Watch
 
 __all__ = ["start", "wait"]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
+from warpsmith.arrays import Array, Dim3
 from warpsmith.devices import Device
 from warpsmith.errors import CheckFailed, Span
-from warpsmith.simt.core.results import Dim3, Finding
+from warpsmith.simt.core.results import Finding
 
 __all__ = ["Checks", "Findings", "check_limits", "fail", "torn_block", "triple"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Findings:

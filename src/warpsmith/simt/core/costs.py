@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.order import Order
 from warpsmith.simt.core.results import SECTOR, AccessCounters
 from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.core.traffic import WARP, meeting_lanes, sectors, wavefronts
 
 __all__ = ["add_cost"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def add_cost(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import InternalError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Copy", "End", "Flight", "Groups"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 WORD = 4
 """Bytes of the smallest copy; all are made of words."""

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array, odd_sum, two_sum
+from warpsmith.arrays import Array
+from warpsmith.numerics.rounding import odd_sum, two_sum
 from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["FLOPS", "ROW", "by_thread", "by_warp", "gather_tiles", "multiply", "providers", "scatter_tiles"]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.simt.core.traffic import WARP, Array
+from warpsmith.arrays import Array
+from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["BARRIERS", "HELP", "Meeting", "Trouble", "meet", "mixed"]
 

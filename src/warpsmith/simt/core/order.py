@@ -7,17 +7,14 @@ which moment it knows what each other warp of its block did.  Moments are counte
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.named_barriers import BARRIERS
 from warpsmith.simt.core.shadow import Clock
 from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["Order"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Order:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.tracked import Tracked
 
 __all__ = ["Reach"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ Needed where barriers of a part of a block order some readers of a place and not
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from warpsmith.arrays import Array
 
 __all__ = ["Readers"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _NEVER = -1
 

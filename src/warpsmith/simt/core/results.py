@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CODES", "SECTOR", "AccessCounters", "Counters", "Dim3", "Finding", "LaunchResult", "Party", "Site", "words"]
+from warpsmith.arrays import Dim3
 
-Dim3 = tuple[int, int, int]
+__all__ = ["CODES", "SECTOR", "AccessCounters", "Counters", "Finding", "LaunchResult", "Party", "Site", "words"]
+
 
 SECTOR = 32
 """Bytes of a sector, in which global memory moves."""

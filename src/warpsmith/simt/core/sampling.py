@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from warpsmith.arrays import Array
 
 __all__ = ["chosen_blocks"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _SEED = 5
 

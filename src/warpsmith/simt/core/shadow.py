@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.readers import Readers
 
 __all__ = ["Clock", "Conflict", "Shadow", "comparison"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NOBODY = -1
 _LARGEST_PIECE = 32
@@ -341,7 +340,7 @@ class Shadow:
             for moment in np.unique(moments).tolist():
                 then = joins[moments == moment]
                 warp = self._warp_of(marks.thread[flat[then]]) % who.seen.shape[2]
-                sets[then] = self._readers.joined(np.zeros(then.shape[0], np.int64), np.left_shift(1, warp), moment)
+                sets[then] = self._readers.joined(np.zeros(then.size, np.int64), np.left_shift(1, warp), moment)
         return sets
 
     def _join(self, marks: _Marks, flat: Array, who: Clock, before: Array | None) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.in_flight import Flight
 from warpsmith.simt.core.shadow import Clock, Shadow
 
 __all__ = ["Accesses", "New", "Tracked"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 New = Callable[[], Array] | None
 """Gives the bytes that a store writes, a row an access."""
 

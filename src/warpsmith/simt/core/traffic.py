@@ -8,15 +8,13 @@ four quarters (CUDA C++ programming guide, "Shared memory"; Nsight Compute's met
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.simt.core.results import SECTOR
 
-__all__ = ["WARP", "Array", "meeting_lanes", "sectors", "wavefronts"]
+__all__ = ["WARP", "meeting_lanes", "sectors", "wavefronts"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 WARP = 32
 _BANKS = 32

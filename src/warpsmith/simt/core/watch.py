@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array, Dim3
 from warpsmith.simt.core.checks import Findings, triple
 from warpsmith.simt.core.costs import add_cost
 from warpsmith.simt.core.named_barriers import Meeting, Trouble, mixed
 from warpsmith.simt.core.order import Order
 from warpsmith.simt.core.reach import Reach
-from warpsmith.simt.core.results import SECTOR, AccessCounters, Counters, Dim3, Finding, Party, Site
+from warpsmith.simt.core.results import SECTOR, AccessCounters, Counters, Finding, Party, Site
 from warpsmith.simt.core.shadow import NOBODY, Clock, Conflict, Shadow, comparison
 from warpsmith.simt.core.tracked import Accesses, New, Tracked
 from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["Watch"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _SEVERAL = "several threads"
 _VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "cas": "changes"}

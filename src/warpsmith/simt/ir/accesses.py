@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
@@ -15,7 +16,6 @@ from warpsmith.ir.dialects.semantics import as_unsigned
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import (
     AccessFault,
-    Array,
     Buffer,
     check_alignment,
     gather,

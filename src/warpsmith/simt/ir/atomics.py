@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core.ssa import REGISTRY, Operation
 from warpsmith.ir.text.format_kinds import ATOMIC_KINDS, LLVM_ATOMICS
 from warpsmith.simt.ir.accesses import positions
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.llvm import places_of, pointer_of, read_bytes, write_bytes
-from warpsmith.simt.ir.memory import Array, gather, scatter, where_from
+from warpsmith.simt.ir.memory import gather, scatter, where_from
 from warpsmith.simt.ir.observe import saw
 
 __all__ = ["ATOMICS"]

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.indexing import IndexingMap
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import gpu
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter, merge
-from warpsmith.simt.ir.memory import Array, Datum
+from warpsmith.simt.ir.memory import Datum
 from warpsmith.simt.ir.observe import parted
 from warpsmith.simt.ir.spread import Independence, factor_of, independence
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import warpsmith.ir.dialects
+from warpsmith.arrays import Array, Dim3
 from warpsmith.dtypes import pack, unpack
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
@@ -28,23 +29,14 @@ from warpsmith.ir.core.types import (
     vector,
 )
 from warpsmith.simt.core.checks import Checks, check_limits
-from warpsmith.simt.core.results import Counters, Dim3, LaunchResult
+from warpsmith.simt.core.results import Counters, LaunchResult
 from warpsmith.simt.core.sampling import chosen_blocks
 from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.core.watch import Watch
 from warpsmith.simt.ir.control import run_blocks
 from warpsmith.simt.ir.handlers import HANDLERS
 from warpsmith.simt.ir.interpreter import FUNCTIONS, Frame, Interpreter, Machine
-from warpsmith.simt.ir.memory import (
-    Array,
-    Buffer,
-    Datum,
-    Pointer,
-    PointerTable,
-    output_buffer,
-    shared_buffer,
-    track_shared,
-)
+from warpsmith.simt.ir.memory import Buffer, Datum, Pointer, PointerTable, output_buffer, shared_buffer, track_shared
 from warpsmith.simt.ir.op_classes import site_of
 
 __all__ = ["run_kernel", "watch_kernel"]

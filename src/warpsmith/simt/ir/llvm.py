@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.llvm_types import LLVMStructType
@@ -19,16 +20,7 @@ from warpsmith.ir.core.types import Type, VectorType, bit_width, element_type, n
 from warpsmith.ir.dialects import semantics as sem
 from warpsmith.simt.ir.accesses import constant
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
-from warpsmith.simt.ir.memory import (
-    AccessFault,
-    Array,
-    Buffer,
-    Datum,
-    Pointer,
-    PointerTable,
-    shared_buffer,
-    where_from,
-)
+from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, PointerTable, shared_buffer, where_from
 from warpsmith.simt.ir.observe import barrier, saw, saw_lanes
 from warpsmith.simt.ir.vectors import bitcast, compressed_lanes, extract_lane, insert_lane, integers, shuffle_lanes
 from warpsmith.simt.ir.warps import exchange, thread_ids

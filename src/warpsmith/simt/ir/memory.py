@@ -13,13 +13,13 @@ from typing import Any, Union
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import ShapedType, TensorType, numpy_dtype
 from warpsmith.simt.core.tracked import Tracked
 
 __all__ = [
     "AccessFault",
-    "Array",
     "Buffer",
     "Datum",
     "Pointer",
@@ -30,7 +30,6 @@ __all__ = [
     "shared_buffer",
 ]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 UNWRITTEN = 0xA5
 """What fresh outputs and shared memory are filled with, so that an element that nobody writes is noticed."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import MemRefType, numpy_dtype
@@ -25,7 +26,7 @@ from warpsmith.simt.core.matrix import (
 from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.ir.accesses import positions
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
-from warpsmith.simt.ir.memory import AccessFault, Array, Buffer, output_buffer, shared_buffer, track_shared
+from warpsmith.simt.ir.memory import AccessFault, Buffer, output_buffer, shared_buffer, track_shared
 from warpsmith.simt.ir.observe import barrier, matrix, part_barrier, saw, whole_warp
 from warpsmith.simt.ir.vectors import lanes_of
 from warpsmith.simt.ir.warps import lanes

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.simt.core.checks import fail, torn_block
 from warpsmith.simt.core.named_barriers import HELP as NAMED_BARRIER_HELP
 from warpsmith.simt.core.named_barriers import meet
 from warpsmith.simt.core.results import Finding, words
 from warpsmith.simt.ir.interpreter import Frame, Interpreter
-from warpsmith.simt.ir.memory import Array, Buffer, where_from
+from warpsmith.simt.ir.memory import Buffer, where_from
 from warpsmith.simt.ir.op_classes import site_of
 
 __all__ = ["barrier", "matrix", "part_barrier", "parted", "saw", "saw_lanes", "shuffle", "whole_warp"]

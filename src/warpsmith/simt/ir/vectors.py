@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import Type, VectorType, numpy_dtype
 from warpsmith.ir.dialects import vector
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
-from warpsmith.simt.ir.memory import Array
 
 __all__ = ["VECTORS", "bitcast", "extract_lane", "insert_lane", "lanes_of", "shuffle_lanes"]
 

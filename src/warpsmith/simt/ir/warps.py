@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import gpu
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
-from warpsmith.simt.ir.memory import Array, Datum
+from warpsmith.simt.ir.memory import Datum
 from warpsmith.simt.ir.observe import barrier, shuffle
 
 __all__ = ["WARPS", "exchange", "lanes", "thread_ids"]

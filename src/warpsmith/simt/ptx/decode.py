@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.flow import basic_blocks
 from warpsmith.simt.ptx.instructions.access import ACCESS, space_of, vector_of
 from warpsmith.simt.ptx.instructions.async_copies import ASYNC

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array, Dim3
 from warpsmith.dtypes import from_numpy
 from warpsmith.errors import SimulationError, did_you_mean
-from warpsmith.numerics.rounding import Array
 from warpsmith.simt.core.checks import Checks, check_limits
-from warpsmith.simt.core.results import Counters, Dim3, Finding
+from warpsmith.simt.core.results import Counters, Finding
 from warpsmith.simt.core.sampling import chosen_blocks
 from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.core.watch import Watch

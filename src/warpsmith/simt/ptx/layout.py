@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
-from warpsmith.numerics.rounding import Array
 from warpsmith.simt.ptx.memory import Memory, padded
 from warpsmith.simt.ptx.text.module import Function, PtxModule, Symbol, Variable
 

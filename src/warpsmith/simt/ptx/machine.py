@@ -14,8 +14,8 @@ from typing import NoReturn
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError, Span
-from warpsmith.numerics.rounding import Array
 from warpsmith.simt.core.checks import Findings, fail, triple
 from warpsmith.simt.core.in_flight import Groups
 from warpsmith.simt.core.reach import Reach

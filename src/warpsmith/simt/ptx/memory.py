@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.ptx.values import UNSIGNED
 

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
-from warpsmith.numerics.rounding import Array
 from warpsmith.simt.ptx.machine import Frame
 from warpsmith.simt.ptx.spec import Form, form_of
 from warpsmith.simt.ptx.text.module import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, from_numpy
-from warpsmith.numerics.rounding import Array
 
 __all__ = ["empty", "pack_words", "unpack_words", "whole_words"]
 

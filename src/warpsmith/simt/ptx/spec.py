@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.text.module import TYPE_BITS
 
 __all__ = ["ROUNDINGS", "Compute", "Form", "Spec", "binary", "form_of", "ternary", "unary"]

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.numerics.rounding import FORMATS, Array, narrow_odd
+from warpsmith.arrays import Array
+from warpsmith.numerics.rounding import FORMATS, narrow_odd
 from warpsmith.simt.ptx.text.module import TYPE_BITS
 
 __all__ = ["NAN_BITS", "UNSIGNED", "choose", "flush", "reader", "resize", "to_bf16", "to_f16", "writer"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.errors import InvalidTileProgram
 from warpsmith.ir.core.attributes import IntegerAttr
 from warpsmith.ir.core.ssa import BlockArgument, Value
@@ -79,7 +79,7 @@ def extent_of(value: Value) -> str | Extent:
     return Extent(value_text(value), value, tuple(symbols))
 
 
-def _evaluated(value: Value, known: Mapping[str, int]) -> np.ndarray[Any, np.dtype[Any]]:
+def _evaluated(value: Value, known: Mapping[str, int]) -> Array:
     if isinstance(value, BlockArgument):
         return np.array([known[value.name]]).astype(numpy_dtype(value.type))
     op = value.defining_op

@@ -9,18 +9,16 @@ functions that the simulator runs too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Block, BlockArgument, Operation, OpResult, Value
 from warpsmith.ir.core.types import numpy_dtype
 from warpsmith.ir.dialects import gpu
 
 __all__ = ["UNIFORM", "Grouped", "Known", "Uniformity", "Varying", "What"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from warpsmith.hlo.evaluator.values import Array
+from warpsmith.arrays import Array
 
 __all__ = ["BINARY", "COMPARE", "TO_REAL", "UNARY", "join"]
 

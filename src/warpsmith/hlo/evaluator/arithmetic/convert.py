@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide, widen
 from warpsmith.hlo.evaluator.arithmetic.integers import load, store
-from warpsmith.hlo.evaluator.values import Array
 
 __all__ = ["bitcast_elements", "converter", "plain_integer", "reduce_precision"]
 

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.evaluator.arithmetic.special import erf, logistic, rsqrt
-from warpsmith.hlo.evaluator.values import Array
 
 __all__ = [
     "COMPARE",

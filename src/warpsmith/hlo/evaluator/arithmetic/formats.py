@@ -15,8 +15,8 @@ from functools import cache
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
-from warpsmith.hlo.evaluator.values import Array
 
 __all__ = ["FORMATS", "Format", "round_once", "wide", "widen"]
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
-from warpsmith.hlo.evaluator.values import Array
 
 __all__ = ["BINARY", "PRED_BINARY", "UNARY", "load", "store"]
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from warpsmith.hlo.evaluator.values import Array
+from warpsmith.arrays import Array
 
 __all__ = ["erf", "logistic", "rsqrt"]
 

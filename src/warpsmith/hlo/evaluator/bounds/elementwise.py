@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once
 from warpsmith.hlo.evaluator.bounds.values import grow, largest_finite, number
 from warpsmith.hlo.evaluator.ops.elementwise import Function, apply_lanes
-from warpsmith.hlo.evaluator.values import Array
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = ["PROPAGATE", "Operand", "Situation", "monotone", "unsettled"]

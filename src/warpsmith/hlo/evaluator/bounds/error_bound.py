@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic import floats
 from warpsmith.hlo.evaluator.bounds.elementwise import PROPAGATE, Operand, Situation, monotone, unsettled
@@ -41,7 +42,7 @@ from warpsmith.hlo.evaluator.ops.indexed import INDEXED
 from warpsmith.hlo.evaluator.ops.movement import MOVEMENT
 from warpsmith.hlo.evaluator.ops.spectral import transform_axes
 from warpsmith.hlo.evaluator.table import rule_of
-from warpsmith.hlo.evaluator.values import Array, Value, leaves, zero_like
+from warpsmith.hlo.evaluator.values import Value, leaves, zero_like
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import TupleShape
 from warpsmith.hlo.verifier import verify_module

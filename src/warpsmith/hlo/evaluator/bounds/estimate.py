@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once
 from warpsmith.hlo.evaluator.bounds.error_bound import BoundMachine, evaluate_with_bounds, plain_value, without_error
@@ -38,7 +39,7 @@ from warpsmith.hlo.evaluator.bounds.values import (
 from warpsmith.hlo.evaluator.interpreter import arguments_of, enough_memory
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT
 from warpsmith.hlo.evaluator.ops.elementwise import apply_lanes, make_function
-from warpsmith.hlo.evaluator.values import Array, Value, leaves
+from warpsmith.hlo.evaluator.values import Value, leaves
 from warpsmith.hlo.module import HloInstruction, HloModule
 
 __all__ = ["estimate_errors", "evaluate_with_limits"]

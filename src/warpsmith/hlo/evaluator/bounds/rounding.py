@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic import floats
 from warpsmith.hlo.evaluator.bounds.values import largest_finite, real_part, ulp
-from warpsmith.hlo.evaluator.values import Array
 
 __all__ = ["near_overflow", "rounded"]
 

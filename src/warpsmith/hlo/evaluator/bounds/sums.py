@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.attributes import ConvDimNumbers, Window
 from warpsmith.hlo.evaluator.bounds.values import Bounded, errors_of, largest_finite, number, real_part, ulp
@@ -21,7 +22,7 @@ from warpsmith.hlo.evaluator.ops.dot import narrowed
 from warpsmith.hlo.evaluator.ops.reduce import single_op
 from warpsmith.hlo.evaluator.ops.scatter import destinations
 from warpsmith.hlo.evaluator.ops.window import window_slices
-from warpsmith.hlo.evaluator.values import Array, Kernel, leaves, zero_like
+from warpsmith.hlo.evaluator.values import Kernel, leaves, zero_like
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import AnyShape, Shape
 

@@ -11,11 +11,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.evaluator.arithmetic.formats import FORMATS, wide
 from warpsmith.hlo.evaluator.arithmetic.integers import load
-from warpsmith.hlo.evaluator.values import Array, zero_like
+from warpsmith.hlo.evaluator.values import zero_like
 from warpsmith.hlo.shapes import Shape
 
 __all__ = [

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import Kind
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.evaluator.arithmetic.integers import load
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
 __all__ = ["CONTROL", "branches_of", "chosen_branch"]

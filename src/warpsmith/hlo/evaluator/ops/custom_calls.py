@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.errors import UnsupportedHlo, did_you_mean
 from warpsmith.hlo.evaluator.ops.factorisations import adjoint, cholesky, householder_product, lu, qr_reflectors
 from warpsmith.hlo.evaluator.ops.linear_algebra import exact, rounded, solved
 from warpsmith.hlo.evaluator.ops.ranking import top_k
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = ["CUSTOM_CALL", "CUSTOM_CALLS", "MARKERS", "known_targets"]

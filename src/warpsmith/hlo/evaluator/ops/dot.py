@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.hlo.evaluator.arithmetic.convert import converter, plain_integer, reduce_precision
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide
 from warpsmith.hlo.evaluator.arithmetic.integers import load, store
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = ["DOT", "matrices", "narrowed", "sum_of_products"]

@@ -14,13 +14,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.errors import InvalidHlo, UnsupportedHlo
 from warpsmith.hlo.evaluator.arithmetic import complexes, floats, integers
 from warpsmith.hlo.evaluator.arithmetic.convert import converter, reduce_precision
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide, widen
 from warpsmith.hlo.evaluator.arithmetic.integers import load, store
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpsmith.hlo.evaluator.values import Array
+from warpsmith.arrays import Array
 
 __all__ = ["adjoint", "cholesky", "householder_product", "lu", "qr_reflectors", "solve_triangular"]
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide
 from warpsmith.hlo.evaluator.ops.factorisations import adjoint, cholesky, solve_triangular
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = ["LINEAR_ALGEBRA", "exact", "rounded", "solved"]

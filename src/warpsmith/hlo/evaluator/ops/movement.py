@@ -11,19 +11,12 @@ from typing import cast
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import by_name
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.attributes import PaddingConfig, SliceDim
 from warpsmith.hlo.evaluator.arithmetic.convert import bitcast_elements, converter
-from warpsmith.hlo.evaluator.values import (
-    Array,
-    Caller,
-    Kernel,
-    Rule,
-    Value,
-    arrays_of,
-    constant_kernel,
-)
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of, constant_kernel
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape

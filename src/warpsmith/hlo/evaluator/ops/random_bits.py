@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.errors import UnsupportedHlo
 from warpsmith.hlo.evaluator.ops.elementwise import unsupported
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 

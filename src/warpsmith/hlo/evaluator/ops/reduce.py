@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide, widen
 from warpsmith.hlo.evaluator.arithmetic.integers import load, store
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 

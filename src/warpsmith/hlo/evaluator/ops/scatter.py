@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.evaluator.arithmetic.integers import load, store
 from warpsmith.hlo.evaluator.ops.indexed import batch_positions, index_columns
 from warpsmith.hlo.evaluator.ops.reduce import single_op
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Value, arrays_of
+from warpsmith.arrays import Array
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 

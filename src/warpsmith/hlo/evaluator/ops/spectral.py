@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.arrays import Array
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = ["SPECTRAL", "transform_axes"]

@@ -12,19 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.attributes import Window, WindowDim
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide
 from warpsmith.hlo.evaluator.ops.reduce import single_op
-from warpsmith.hlo.evaluator.values import (
-    Array,
-    Caller,
-    Kernel,
-    Value,
-    arrays_of,
-    result_shapes,
-)
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of, result_shapes
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 

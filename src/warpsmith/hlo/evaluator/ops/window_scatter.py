@@ -12,12 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.hlo.attributes import Window, WindowDim
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, wide
 from warpsmith.hlo.evaluator.ops.reduce import single_op
 from warpsmith.hlo.evaluator.ops.scatter import rounds
 from warpsmith.hlo.evaluator.ops.window import window_slices
-from warpsmith.hlo.evaluator.values import Array, Caller, Kernel, Rule, Value, arrays_of
+from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
 __all__ = ["WINDOW_SCATTER"]

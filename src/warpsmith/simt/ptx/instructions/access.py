@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.core.reach import Reach
 from warpsmith.simt.ptx.instructions.atomics import Atomic, atomic_of
 from warpsmith.simt.ptx.machine import Frame, Mask, Step

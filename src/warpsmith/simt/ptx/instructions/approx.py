@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.numerics.rounding import FORMATS, Array
+from warpsmith.arrays import Array
+from warpsmith.numerics.rounding import FORMATS
 from warpsmith.simt.ptx.spec import Compute, Form, binary, unary
 
 __all__ = ["function"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.core import async_copies
 from warpsmith.simt.core.in_flight import Copy, End
 from warpsmith.simt.ptx.instructions.access import window_of

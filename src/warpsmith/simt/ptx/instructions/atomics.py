@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.spec import Compute, Form
 from warpsmith.simt.ptx.text.module import TYPE_BITS
 from warpsmith.simt.ptx.values import UNSIGNED, flush, reader, writer

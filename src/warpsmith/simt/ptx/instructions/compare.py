@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpsmith.numerics.rounding import FORMATS, Array
+from warpsmith.arrays import Array
+from warpsmith.numerics.rounding import FORMATS
 from warpsmith.simt.ptx.spec import Compute, Form, Spec, binary, ternary, unary
 from warpsmith.simt.ptx.text.module import TYPE_BITS
 from warpsmith.simt.ptx.values import choose, flush

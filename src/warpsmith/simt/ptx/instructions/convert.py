@@ -10,8 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.dtypes import by_name
-from warpsmith.numerics.rounding import FORMATS, Array, in_fractions, odd_sum, round_to
+from warpsmith.numerics.rounding import FORMATS, in_fractions, odd_sum, round_to
 from warpsmith.simt.ptx.spec import Compute, Form, Spec, binary, unary
 from warpsmith.simt.ptx.text.module import TYPE_BITS
 from warpsmith.simt.ptx.values import flush, reader, resize, writer

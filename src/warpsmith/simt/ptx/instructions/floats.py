@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from warpsmith.numerics.rounding import FORMATS, Array, exact_fma, fma_f64, fused, in_fractions, odd_sum, round_to
+from warpsmith.arrays import Array
+from warpsmith.numerics.rounding import FORMATS, exact_fma, fma_f64, fused, in_fractions, odd_sum, round_to
 from warpsmith.simt.ptx.instructions import approx as ptx_approx
 from warpsmith.simt.ptx.spec import Compute, Form, Spec, binary, ternary, unary
 from warpsmith.simt.ptx.values import flush

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.spec import Compute, Form, Spec, binary, ternary, unary
 from warpsmith.simt.ptx.text.module import TYPE_BITS
 

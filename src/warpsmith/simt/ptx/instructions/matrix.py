@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import ml_dtypes
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.core.matrix import (
     FLOPS,
     ROW,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.core.checks import torn_block
 from warpsmith.simt.core.named_barriers import BARRIERS, HELP, meet
 from warpsmith.simt.ptx.instructions.warp import REDUCTIONS, WARP, ballot, match_any, shuffle, votes

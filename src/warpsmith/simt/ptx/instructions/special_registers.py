@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.instructions.warp import Warps
 
 __all__ = ["special"]

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["REDUCTIONS", "WARP", "Warps", "ballot", "match_any", "shuffle", "votes"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpsmith.numerics.rounding import Array
+from warpsmith.arrays import Array
 from warpsmith.simt.ptx.instructions.integers import multiply_high
 from warpsmith.simt.ptx.machine import Frame, Mask, Step
 from warpsmith.simt.ptx.operands import Context
