@@ -74,8 +74,7 @@ def yes(value: object) -> str:
 # ------------------------------------------------------------------------------------------------------------- passes
 def _first_line(name: str) -> str:
     """What a pass does: the first line of its module's docstring, after the pass's name."""
-    doc = import_module(f"warpsmith.passes.{manager.TABLE[name]}").__doc__ or ""
-    return doc.partition("\n")[0].partition(": ")[2].rstrip(".")
+    return manager.lookup(name).doc.partition("\n")[0].partition(": ")[2].rstrip(".")
 
 
 def _passes(*groups: tuple[str, Sequence[str]]) -> str:
@@ -102,7 +101,7 @@ def tile_cpu_passes() -> str:
 
 def contracts() -> str:
     rows: list[Row] = []
-    for name in sorted(manager.TABLE):
+    for name in manager.names():
         info = manager.lookup(name)
         options = code(f"{key}={value}".lower() for key, value in info.options.items())
         rows.append([f"`{name}`", info.contract, options])

@@ -20,7 +20,7 @@ from warpsmith.ir.dialects import arith, func, gpu, memory, scf
 from warpsmith.ir.dialects import vector as vec
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.ir.text.printer import print_module
-from warpsmith.passes.canonical import PATTERNS
+from warpsmith.passes.canonicalize import PATTERNS
 from warpsmith.passes.manager import run_pipeline
 
 

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     del _dialects
     if arguments.list_passes:
-        for name in sorted(manager.TABLE):
+        for name in manager.names():
             info = manager.lookup(name)
             options = " ".join(f"{k}={v}" for k, v in info.options.items())
             print(f"{name}{f' {{{options}}}' if options else ''}\n    contract: {info.contract}")

@@ -2,7 +2,7 @@
 
 `manager` runs passes by name, `pipeline` lists them in order for each kind of target.  By what they are for:
 
-    clean-up      canonicalize (patterns in canonical/), cse, licm, symbol-dce, erase-dead-functions, simplify-arith,
+    clean-up      canonicalize (a package), cse, licm, symbol-dce, erase-dead-functions, simplify-arith,
                   simplify-affine
     functions     inline, inline-calls, convert-pure-call
     loops         lower-loops-to-scf, lower-xla-to-scf, lower-xla-shared, peel-loops, unswitch-loops, fit-loop-bounds,
@@ -14,6 +14,5 @@
     threads       threads-to-loops (a package), clamp-indices before it, guard-divisions after it; lower-workgroups
     the end       convert-scf-to-cf, convert-to-llvm (a package)
 
-No passes themselves, but what several share: `symbols` (who names what), `capabilities` (which target has an
-instruction), `affine_lanes`, `lane_dependence` and `vector_lanes` (parts of vectorize-cpu).
+Every file here but `manager` and `pipeline` is a pass; what several share is in `support/`.
 """

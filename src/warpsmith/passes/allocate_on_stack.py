@@ -16,7 +16,6 @@ from warpsmith.ir.core.types import MemRefType, memref
 from warpsmith.ir.dialects import func, memory
 from warpsmith.passes.lower_tensors import SHARED
 
-NAME = "allocate-on-stack"
 CONTRACT = "bit-exact"
 
 LINE_BYTES = 64

@@ -27,7 +27,6 @@ from warpsmith.passes.threads_to_loops.levels import is_private
 
 __all__ = ["SIZES", "run"]
 
-NAME = "clamp-indices"
 CONTRACT = "bit-exact for programs without races that read only what was written"
 
 SIZES = "warpsmith.sizes"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation
 
-NAME = "convert-pure-call"
 CONTRACT = "bit-exact"
 
 

@@ -16,7 +16,6 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.dialects import arith, func, scf
 
-NAME = "convert-scf-to-cf"
 CONTRACT = "bit-exact"
 
 

@@ -15,7 +15,6 @@ from warpsmith.ir.core.attributes import IndexingMapAttr
 from warpsmith.ir.core.effects import effects_of, is_removable
 from warpsmith.ir.core.ssa import Block, Effect, Operation, Region, Trait, Value, fuse_locations
 
-NAME = "cse"
 CONTRACT = "bit-exact"
 
 _Key = tuple[object, ...]

@@ -10,9 +10,8 @@ The inliner counts uses, so a dead caller would make a callee of one live use lo
 from __future__ import annotations
 
 from warpsmith.ir.core.ssa import Operation
-from warpsmith.passes.symbols import is_private, references, symbol_table
+from warpsmith.passes.support.symbols import is_private, references, symbol_table
 
-NAME = "erase-dead-functions"
 CONTRACT = "bit-exact"
 
 

@@ -19,7 +19,6 @@ from warpsmith.ir.core.ssa import Operation, Region, Value
 from warpsmith.ir.core.types import F32
 from warpsmith.ir.dialects import arith, func
 
-NAME = "expand-approximate"
 CONTRACT = "f32 division, sqrt and rsqrt, and exp and log of 16-bit floats, within 2 ulp of f32; all else bit-exact"
 
 _LOG2_E = 1.4426950408889634

@@ -21,9 +21,8 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.ir.core.types import BF16, F16, F32, F64, I16, I32, I64, Type, element_type, with_element
 from warpsmith.ir.dialects import arith, func
-from warpsmith.passes.capabilities import compute_capability
+from warpsmith.passes.support.capabilities import compute_capability
 
-NAME = "expand-float-ops"
 CONTRACT = "bit-exact, but for functions that are near-exact themselves (numerics/bounds.py)"
 
 _NARROW: tuple[Type, ...] = (BF16, F16)

@@ -45,7 +45,6 @@ from warpsmith.numerics.expr import Type as Lane
 from warpsmith.numerics.functions import EXPANSIONS, XLA, expand
 from warpsmith.passes.expand_approximate import full_division, is_wanted
 
-NAME = "expand-math"
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
 
 _ELEMENT: dict[Lane, Type] = {Lane.F32: F32, Lane.I32: I32, Lane.I1: I1}

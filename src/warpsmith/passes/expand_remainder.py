@@ -18,7 +18,6 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import F32, F64, I32, I64, INDEX, Type, VectorType, element_type
 from warpsmith.ir.dialects import arith, func, scf, vector
 
-NAME = "expand-remainder"
 CONTRACT = "bit-exact"
 
 

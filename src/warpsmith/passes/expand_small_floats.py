@@ -37,7 +37,6 @@ from warpsmith.ir.core.types import (
 )
 from warpsmith.ir.dialects import arith, func
 
-NAME = "expand-small-floats"
 CONTRACT = "bit-exact"
 
 

@@ -13,9 +13,8 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.effects import is_pure
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith, func
-from warpsmith.passes.affine_lanes import Lanes
+from warpsmith.passes.support.affine_lanes import Lanes
 
-NAME = "fit-loop-bounds"
 CONTRACT = "bit-exact"
 
 # predicate -> what to add to (right - left) for the number of iterations that pass

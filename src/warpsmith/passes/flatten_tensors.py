@@ -42,10 +42,9 @@ from warpsmith.ir.core.types import (
 )
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.dialects.vector import DYNAMIC
-from warpsmith.passes.canonical import indexing, merge
-from warpsmith.passes.canonical import tensor as tensor_patterns
+from warpsmith.passes.canonicalize import indexing, merge
+from warpsmith.passes.canonicalize import tensor as tensor_patterns
 
-NAME = "flatten-tensors"
 CONTRACT = "bit-exact"
 
 # Which operand is the tensor; its indices follow.

@@ -18,7 +18,6 @@ from warpsmith.ir.dialects import arith, func
 
 __all__ = ["run"]
 
-NAME = "guard-divisions"
 CONTRACT = "bit-exact, where a division has a result"
 
 _SIGNED = frozenset(("arith.divsi", "arith.remsi", "arith.floordivsi"))

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from warpsmith.ir.core.attributes import StringAttr
 from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.passes import cse
-from warpsmith.passes.symbols import is_private, references, symbol_table, symbol_uses
+from warpsmith.passes.support.symbols import is_private, references, symbol_table, symbol_uses
 
-NAME = "inline"
 CONTRACT = "bit-exact"
 
 _ROUNDS = 4

@@ -15,7 +15,6 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import FloatType, IntegerType
 from warpsmith.passes.inline import Inliner, callee_of, op_count
 
-NAME = "inline-calls"
 CONTRACT = "bit-exact"
 
 _TINY = 16

@@ -17,7 +17,6 @@ from warpsmith.ir.core.ssa import Operation, Region, Value
 from warpsmith.ir.core.types import F64, VectorType, element_type
 from warpsmith.ir.dialects import func, vector
 
-NAME = "library-calls"
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
 
 FUNCTIONS: dict[str, str] = {

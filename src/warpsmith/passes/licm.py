@@ -15,7 +15,6 @@ from __future__ import annotations
 from warpsmith.ir.core.effects import constant_of, is_pure, is_speculatable
 from warpsmith.ir.core.ssa import Block, Operation, Trait
 
-NAME = "licm"
 CONTRACT = "bit-exact"
 
 

@@ -21,7 +21,6 @@ from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.core.types import I1, MemRefType, Type, bit_width
 from warpsmith.ir.dialects import arith, memory, scf
 
-NAME = "lower-atomics"
 CONTRACT = "bit-exact"
 
 _FLOATS = {"arith.addf": "addf"}

@@ -18,7 +18,6 @@ from warpsmith.ir.core.ssa import Block, Operation, Value
 from warpsmith.ir.core.types import I1
 from warpsmith.ir.dialects import arith, gpu, scf
 
-NAME = "lower-loops-to-scf"
 CONTRACT = "bit-exact"
 
 

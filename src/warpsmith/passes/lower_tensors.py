@@ -23,7 +23,6 @@ from warpsmith.ir.core.ssa import Block, Operation, Value, row
 from warpsmith.ir.core.types import MemRefType, TensorType, Type, VectorType, bit_width, memref
 from warpsmith.ir.dialects import arith, func
 
-NAME = "lower-tensors"
 CONTRACT = "bit-exact"
 
 SHARED = 3  # the address space of a block's shared memory

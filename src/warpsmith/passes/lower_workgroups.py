@@ -14,7 +14,6 @@ from warpsmith.ir.core.ssa import Block, Operation, Trait
 from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import arith, func, scf
 
-NAME = "lower-workgroups"
 CONTRACT = "bit-exact"
 
 

@@ -13,7 +13,6 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import gpu
 
-NAME = "lower-xla-shared"
 CONTRACT = "bit-exact"
 
 

@@ -23,7 +23,6 @@ from warpsmith.ir.core.types import I1, I32, FloatType, IntegerType, Type, bit_w
 from warpsmith.ir.dialects import arith, gpu, memory, scf
 from warpsmith.ir.dialects import vector as vec
 
-NAME = "lower-xla-to-scf"
 CONTRACT = "bit-exact"
 
 

@@ -1,83 +1,35 @@
 """Running passes: names to modules, options from text, order, timing, and hooks.
 
 In: a module and a list of passes, as text (`"canonicalize,optimize-loops{max_unroll=8},cse"`) or as parsed.  Out: the
-module, rewritten in place, and one `PassTiming` a pass.  Pass modules are imported when they are first asked for.
+module, rewritten in place, and one `PassTiming` a pass.
+
+Passes are found by file: `flatten_tensors.py` in this folder is the pass `flatten-tensors`, imported when it is first
+asked for.  It has `run(module, **options)`, `CONTRACT`, and, if it does away with something, `ILLEGAL_AFTER`
+(`support/legality.py`).  A user's own passes come from `register`.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from time import perf_counter
 from typing import Protocol
 
 from warpsmith.errors import UnknownPass, did_you_mean
 from warpsmith.ir.core.ssa import Operation
+from warpsmith.passes.support.legality import Illegal, Legality
 
-__all__ = [
-    "TABLE",
-    "Option",
-    "PassCall",
-    "PassInfo",
-    "PassTiming",
-    "lookup",
-    "parse_pipeline",
-    "run_pipeline",
-]
+__all__ = ["Option", "PassCall", "PassInfo", "PassTiming", "lookup", "names", "parse_pipeline", "run_pipeline"]
 
 Option = int | float | bool | str
 
-# Name on the command line -> module below `warpsmith.passes`.
-TABLE: dict[str, str] = {
-    name: name.replace("-", "_")
-    for name in (
-        "simplify-arith",
-        "canonicalize",
-        "cse",
-        "erase-dead-functions",
-        "lower-xla-shared",
-        "lower-xla-to-scf",
-        "inline",
-        "peel-loops",
-        "lower-loops-to-scf",
-        "flatten-tensors",
-        "licm",
-        "unswitch-loops",
-        "vectorize-loads-stores",
-        "optimize-loops",
-        "inline-calls",
-        "convert-pure-call",
-        "lower-tensors",
-        "merge-pointers",
-        "simplify-affine",
-        "expand-float-ops",
-        "expand-small-floats",
-        "pack-sub-byte",
-        "lower-atomics",
-        "library-calls",
-        "expand-remainder",
-        "expand-approximate",
-        "expand-math",
-        "convert-scf-to-cf",
-        "convert-to-llvm",
-        "symbol-dce",
-        "vectorize-cpu",
-        "tabulate",
-        "fit-loop-bounds",
-        "lower-workgroups",
-        "pair-registers",
-        "unroll-marked-loops",
-        "allocate-on-stack",
-        "prefetch-rows",
-        "clamp-indices",
-        "threads-to-loops",
-        "guard-divisions",
-    )
-}
+_NO_PASSES = frozenset(("manager", "pipeline", "support"))
 
 
 class _Run(Protocol):
@@ -86,12 +38,17 @@ class _Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassInfo:
-    """A pass: its name, what it does to a module, its options with their defaults, and what it promises."""
+    """A pass: its name, what it does to a module, its options with their defaults, and what it promises.
+
+    `doc` begins with what it does in a line; `illegal_after` is what it leaves none of.
+    """
 
     name: str
     run: _Run
     options: Mapping[str, Option]
     contract: str
+    doc: str = ""
+    illegal_after: tuple[Illegal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +78,38 @@ def _show(value: Option) -> str:
 
 
 @cache
+def _files() -> dict[str, str]:
+    """Name on the command line -> module below `warpsmith.passes`."""
+    found = sorted(each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    return {name.replace("_", "-"): name for name in found if name not in _NO_PASSES}
+
+
+def names() -> list[str]:
+    """All passes, in alphabetical order."""
+    return sorted(_files())
+
+
+@cache
 def lookup(name: str) -> PassInfo:
     """The pass called `name`.  UnknownPass, with the nearest name, when there is none."""
-    module_name = TABLE.get(name)
+    module_name = _files().get(name)
     if module_name is None:
-        raise UnknownPass(f"no pass is called '{name}'", help=did_you_mean(name, TABLE) or f"known: {', '.join(TABLE)}")
+        raise UnknownPass(
+            f"no pass is called '{name}'", help=did_you_mean(name, names()) or f"known: {', '.join(names())}"
+        )
     module = importlib.import_module(f"warpsmith.passes.{module_name}")
     run: _Run = module.run
     contract: str = module.CONTRACT
-    options = {
+    illegal: tuple[Illegal, ...] = getattr(module, "ILLEGAL_AFTER", ())
+    return PassInfo(name, run, _options_of(run), contract, module.__doc__ or "", illegal)
+
+
+def _options_of(run: _Run) -> dict[str, Option]:
+    return {
         parameter.name: parameter.default
         for parameter in list(inspect.signature(run).parameters.values())[1:]
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     }
-    return PassInfo(name, run, options, contract)
 
 
 _CALL = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\{([^{}]*)\})?\s*(,|$)")
@@ -199,21 +174,25 @@ def run_pipeline(
     *,
     verify: Callable[[Operation, str], None] | None = None,
     on_after: Callable[[int, str, Operation], None] | None = None,
+    legality: bool = False,
 ) -> list[PassTiming]:
     """Run passes in order on `module`.
 
-    `verify(module, name)` runs after each pass and raises when the IR is broken; `on_after(index, name, module)` sees
-    the module after each pass (dumps, traces, bisection).  Their time is not counted.
+    `verify(module, name)` runs after each pass and raises when the IR is broken; with `legality` InvalidIr is raised
+    when something is alive that a pass says it leaves none of; `on_after(index, name, module)` sees the module after
+    each pass (dumps, traces, bisection).  Their time is not counted.
     """
-    calls = _calls(passes)
+    gone = Legality() if legality else None
     timings: list[PassTiming] = []
-    for index, call in enumerate(calls):
+    for index, call in enumerate(_calls(passes)):
         info = lookup(call.name)
         start = perf_counter()
         info.run(module, **call.options)
         timings.append(PassTiming(index, call.name, perf_counter() - start))
         if verify is not None:
             verify(module, call.name)
+        if gone is not None:
+            gone.check(module, call.name, info.illegal_after)
         if on_after is not None:
             on_after(index, call.name, module)
     return timings

@@ -13,7 +13,6 @@ from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
 
-NAME = "merge-pointers"
 CONTRACT = "bit-exact"
 
 

@@ -21,7 +21,6 @@ from warpsmith.ir.core.ssa import Operation, Trait, Value
 from warpsmith.ir.core.types import INDEX, VectorType, is_float
 from warpsmith.ir.dialects import gpu
 
-NAME = "optimize-loops"
 CONTRACT = "bit-exact"
 
 _DEFAULT_LIMIT = 4

@@ -42,7 +42,6 @@ from warpsmith.ir.core.types import (
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, func, memory, vector
 
-NAME = "pack-sub-byte"
 CONTRACT = "bit-exact"
 
 

@@ -16,13 +16,12 @@ from warpsmith.ir.core.ssa import Operation, Trait
 from warpsmith.ir.core.types import BF16, F16, F32, MemRefType, Type
 from warpsmith.ir.dialects import arith, func, scf
 from warpsmith.ir.dialects.tile import PRIVATE
-from warpsmith.passes.affine_lanes import Lanes
-from warpsmith.passes.capabilities import compute_capability
-from warpsmith.passes.lane_dependence import iterations_are_independent
+from warpsmith.passes.support.affine_lanes import Lanes
+from warpsmith.passes.support.capabilities import compute_capability
+from warpsmith.passes.support.lane_dependence import iterations_are_independent
+from warpsmith.passes.support.vector_lanes import LaneBody
 from warpsmith.passes.unroll_marked_loops import MARK
-from warpsmith.passes.vector_lanes import LaneBody
 
-NAME = "pair-registers"
 CONTRACT = "bit-exact"
 
 _PAIR = 2

@@ -14,7 +14,6 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.dialects import gpu
 
-NAME = "peel-loops"
 CONTRACT = "bit-exact"
 
 _MAX_TRIPS = 64

@@ -18,9 +18,8 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import MemRefType, VectorType, bit_width
 from warpsmith.ir.dialects import arith, cpu, func
-from warpsmith.passes.affine_lanes import Lanes
+from warpsmith.passes.support.affine_lanes import Lanes
 
-NAME = "prefetch-rows"
 CONTRACT = "bit-exact"
 
 PAGE_BYTES = 4096

@@ -20,7 +20,6 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith, gpu
 
-NAME = "simplify-affine"
 CONTRACT = "bit-exact"
 
 

@@ -22,9 +22,8 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import I1, IndexType, IntegerType, Type, bit_width, element_type
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.arith import constant_int, constant_value
-from warpsmith.passes.canonical import indexing, merge, scf
+from warpsmith.passes.canonicalize import indexing, merge, scf
 
-NAME = "simplify-arith"
 CONTRACT = "bit-exact, except math.atan2 with 1.0 (becomes math.atan: each within its own bound)"
 
 

@@ -8,9 +8,8 @@ Pipeline reference 13.5.  A cycle of private functions that only call each other
 from __future__ import annotations
 
 from warpsmith.ir.core.ssa import Operation, Trait
-from warpsmith.passes.symbols import is_private, references, symbol_table
+from warpsmith.passes.support.symbols import is_private, references, symbol_table
 
-NAME = "symbol-dce"
 CONTRACT = "bit-exact"
 
 

@@ -16,7 +16,6 @@ from warpsmith.ir.core.ssa import Operation, Trait, Value
 from warpsmith.ir.core.types import INDEX, MemRefType, bit_width, element_type, integer, memref
 from warpsmith.ir.dialects import arith, cpu, func, memory, scf
 
-NAME = "tabulate"
 CONTRACT = "bit-exact"
 
 _TABLE_BITS = (8, 16)

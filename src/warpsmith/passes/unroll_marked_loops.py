@@ -13,7 +13,6 @@ from warpsmith.ir.core.rewriter import Rewriter
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.optimize_loops import unroll_fully
 
-NAME = "unroll-marked-loops"
 CONTRACT = "bit-exact"
 
 MARK = "tile.unroll"

@@ -17,10 +17,9 @@ from warpsmith.ir.core.rewriter import Rewriter, rewrite
 from warpsmith.ir.core.ssa import Block, Operation, Value
 from warpsmith.ir.core.types import I1
 from warpsmith.ir.dialects import scf
-from warpsmith.passes.canonical import merge
-from warpsmith.passes.canonical import scf as canonical
+from warpsmith.passes.canonicalize import merge
+from warpsmith.passes.canonicalize import scf as canonical
 
-NAME = "unswitch-loops"
 CONTRACT = "bit-exact"
 
 

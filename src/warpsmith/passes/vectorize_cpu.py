@@ -22,13 +22,12 @@ from warpsmith.ir.core.ssa import Operation, Trait, Value
 from warpsmith.ir.core.types import INDEX, VectorType, bit_width, element_type
 from warpsmith.ir.dialects import arith, func, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.passes.affine_lanes import Lanes
-from warpsmith.passes.lane_dependence import iterations_are_independent
-from warpsmith.passes.vector_lanes import FORMS, STREAMS, LaneBody
+from warpsmith.passes.support.affine_lanes import Lanes
+from warpsmith.passes.support.lane_dependence import iterations_are_independent
+from warpsmith.passes.support.vector_lanes import FORMS, STREAMS, LaneBody
 
 __all__ = ["LEAST_STREAMED", "STREAMS", "run"]
 
-NAME = "vectorize-cpu"
 CONTRACT = "bit-exact"
 
 _MAX_REGISTERS = 4  # a value of the widest type may take this many

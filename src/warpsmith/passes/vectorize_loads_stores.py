@@ -34,7 +34,6 @@ from warpsmith.ir.core.types import (
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects import vector as vec
 
-NAME = "vectorize-loads-stores"
 CONTRACT = "bit-exact"
 
 _MAX_LANES = 32

@@ -12,7 +12,7 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import BF16, IntegerType, element_type
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.arith import constant_int
-from warpsmith.passes.capabilities import check_capability
+from warpsmith.passes.support.capabilities import check_capability
 
 __all__ = ["EXPRESSIONS", "STATEMENTS"]
 

@@ -18,7 +18,6 @@ from warpsmith.ir.dialects import func
 from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, nvgpu, vectors
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 
-NAME = "convert-to-llvm"
 CONTRACT = "bit-exact"
 
 _HANDLERS: dict[str, Handler] = {**functions.TABLE, **memory.TABLE, **vectors.TABLE, **arithmetic.TABLE, **nvgpu.TABLE}

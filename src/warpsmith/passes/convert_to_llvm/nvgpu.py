@@ -30,9 +30,9 @@ from warpsmith.ir.core.types import (
     pointer,
     vector,
 )
-from warpsmith.passes.capabilities import check_capability, compute_capability
 from warpsmith.passes.convert_to_llvm.memory import address
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, number
+from warpsmith.passes.support.capabilities import check_capability, compute_capability
 
 _ELEMENT = "elem_type"
 _GLOBAL = 1  # LLVM's address space of it

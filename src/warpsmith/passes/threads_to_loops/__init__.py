@@ -43,7 +43,6 @@ from warpsmith.passes.threads_to_loops.splitter import Splitter
 
 __all__ = ["run"]
 
-NAME = "threads-to-loops"
 CONTRACT = "bit-exact for programs without races"
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith
-from warpsmith.passes.affine_lanes import Lanes
+from warpsmith.passes.support.affine_lanes import Lanes
 
 __all__ = ["iterations_are_independent"]
 

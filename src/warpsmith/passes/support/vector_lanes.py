@@ -20,7 +20,7 @@ from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.ir.core.types import I1, MemRefType, Type, VectorType, bit_width, integer, vector
 from warpsmith.ir.dialects import arith, cpu, scf
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.passes.affine_lanes import Lanes, known_multiple
+from warpsmith.passes.support.affine_lanes import Lanes, known_multiple
 
 __all__ = ["FORMS", "STREAMS", "LaneBody"]
 
