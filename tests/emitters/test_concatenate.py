@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from differential import check_passes
 from hero_kernels import analysis_of, assembled, body, case, emitted, ids_of, launched, rows_of
+from indexing.bijection import is_bijection_onto
 from kernel_runner import check
 from needs import needs_ptxas
 
 from warpsmith.emitters.gpu import concatenate
+from warpsmith.indexing.points import points
 
 
 @pytest.mark.parametrize("row", rows_of("concatenate"), ids=ids_of)
@@ -110,9 +112,9 @@ def test_each_element_of_the_output_is_written_once() -> None:
         chosen = concatenate.launch(analysis)
         count = np.zeros(root.array_shape.dims, np.int64)
         for number, operand in enumerate(hero.operands):
-            assert concatenate.thread_to_input(hero, number, chosen).is_bijection_onto(operand.array_shape.dims)
+            assert is_bijection_onto(concatenate.thread_to_input(hero, number, chosen), operand.array_shape.dims)
             map = concatenate.thread_to_output(hero, root, number, chosen)
-            np.add.at(count, tuple(map.evaluate(*map.points())), 1)
+            np.add.at(count, tuple(map.evaluate(*points(map))), 1)
         assert (count == 1).all()
 
 

@@ -11,6 +11,7 @@ import pytest
 from warpsmith.hlo import HloModule, parse_hlo, verify_module
 from warpsmith.hlo.edit import extract
 from warpsmith.hlo.module import HloComputation
+from warpsmith.hlo.query import find
 
 FILES = sorted((Path(__file__).parent / "gpu_hlo").glob("*.hlo"))
 
@@ -52,7 +53,7 @@ def test_read_verified_and_printed_back(path: Path) -> None:
 
 def test_opaque_custom_calls_are_those_that_are_named() -> None:
     """No new one, and no row that nothing needs."""
-    found = {str(c.attributes["custom_call_target"]) for path in FILES for c in _module(path).find("custom-call")}
+    found = {str(c.attributes["custom_call_target"]) for path in FILES for c in find(_module(path), "custom-call")}
     assert found == OPAQUE
 
 
@@ -61,11 +62,11 @@ def test_fusions_have_kinds_and_can_be_extracted() -> None:
     kinds: Counter[str] = Counter()
     for path in FILES:
         module = _module(path)
-        for fusion in module.find("fusion"):
+        for fusion in find(module, "fusion"):
             kinds[str(fusion.attributes["kind"])] += 1
             alone = extract(module, fusion)
             verify_module(alone)
-            (copied,) = alone.find("fusion")
+            (copied,) = find(alone, "fusion")
             body = copied.attr("calls", HloComputation)
             assert len(body.instructions) == len(fusion.attr("calls", HloComputation).instructions)
     assert kinds.total() > 150

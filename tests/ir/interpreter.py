@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.indexing.points import contains
 from warpsmith.ir.core.attributes import DenseArrayAttr, DenseAttr, FloatAttr, IntegerAttr
 from warpsmith.ir.core.ssa import Block, Operation, Value
 from warpsmith.ir.core.types import ShapedType, TensorType, VectorType, numpy_dtype
@@ -166,7 +167,7 @@ def _loop(m: Machine, op: Operation, f: Frame) -> list[Any]:
     carried = [f[v] for v in inits]
     points = [int(f[v]) for v in dims]
     for ivs in product(*(range(v.bounds.lower, v.bounds.upper + 1) for v in map.symbol_vars)):
-        if map.contains(points, ivs):
+        if contains(map, points, ivs):
             results = map.evaluate(points, ivs)
             f.update(zip(op.body.args, [*map_int64(ivs), *map_int64(results), *carried], strict=True))
             carried = m.block(op.body, f)

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from indexing.bijection import is_bijection_onto
 
 from warpsmith.indexing import (
     Expr,
@@ -31,6 +32,15 @@ from warpsmith.indexing import (
     reshape_map,
     symbol,
     work_item_map,
+)
+from warpsmith.indexing.points import contains, points
+from warpsmith.indexing.rewire import (
+    range_vars_to_dims,
+    remove_unused_symbols,
+    remove_unused_vars,
+    rescale_symbols,
+    symbols_to_dims,
+    unused_variables,
 )
 
 DIMS, SYMBOLS = 2, 2
@@ -117,8 +127,8 @@ def grid(dims: list[Variable], symbols: list[Variable]) -> tuple[list[np.ndarray
 
 def same_function(a: IndexingMap, b: IndexingMap, dims: list, symbols: list) -> None:
     """a and b have the same domain within the grid, and the same values on it."""
-    inside = a.contains(dims, symbols)
-    np.testing.assert_array_equal(inside, b.contains(dims, symbols))
+    inside = contains(a, dims, symbols)
+    np.testing.assert_array_equal(inside, contains(b, dims, symbols))
     for left, right in zip(a.evaluate(dims, symbols), b.evaluate(dims, symbols), strict=True):
         shape = inside.shape
         np.testing.assert_array_equal(np.broadcast_to(left, shape)[inside], np.broadcast_to(right, shape)[inside])
@@ -184,8 +194,8 @@ def test_compose_is_composition_of_functions(one: tuple, two: tuple) -> None:
     dims, own = grid(*box)
     extra = [np.full_like(dims[0], v.bounds.lower) for v in second_box[1]]
     middle = [np.broadcast_to(np.asarray(v), dims[0].shape) for v in first.evaluate(dims, own)]
-    inside = first.contains(dims, own) & second.contains(middle, extra)
-    np.testing.assert_array_equal(composed.contains(dims, [*extra, *own]), inside)
+    inside = contains(first, dims, own) & contains(second, middle, extra)
+    np.testing.assert_array_equal(contains(composed, dims, [*extra, *own]), inside)
     expected = second.evaluate(middle, extra)
     for result in (composed, composed.simplify()):
         for left, right in zip(result.evaluate(dims, [*extra, *own]), expected, strict=True):
@@ -219,19 +229,19 @@ def test_copies_are_equal_and_share_expressions(made: tuple) -> None:
 def test_dropping_unused_variables_keeps_the_used_points(made: tuple) -> None:
     original, _ = made
     for reduced, unused in (
-        (original.remove_unused_symbols(), original.unused_variables(dims=False)),
-        original.remove_unused_vars(),
+        (remove_unused_symbols(original), unused_variables(original, dims=False)),
+        remove_unused_vars(original),
     ):
         if original.known_empty:
             assert reduced.known_empty
             continue
-        dims, symbols = original.points()
+        dims, symbols = points(original)
         if not len(dims[0]):
             continue
         kept = [v for v, gone in zip((*dims, *symbols), unused, strict=True) if not gone]
         kept_dims, kept_symbols = kept[: reduced.num_dims], kept[reduced.num_dims :]
         shape = dims[0].shape
-        assert reduced.contains(kept_dims, kept_symbols).all()
+        assert contains(reduced, kept_dims, kept_symbols).all()
         for left, right in zip(
             reduced.evaluate(kept_dims, kept_symbols), original.evaluate(dims, symbols), strict=True
         ):
@@ -242,12 +252,12 @@ def test_dropping_unused_variables_keeps_the_used_points(made: tuple) -> None:
 @given(maps, st.integers(1, 4), st.integers(0, 3))
 def test_rescaling_symbols_visits_the_same_results(made: tuple, c: int, k: int) -> None:
     original = made[0].add_constraint(symbol(0) % c, Interval.point(k % c)).simplify()
-    rescaled = original.rescale_symbols()
+    rescaled = rescale_symbols(original)
 
     def visited(map: IndexingMap) -> list:
         if map.known_empty:
             return []
-        dims, symbols = map.points()
+        dims, symbols = points(map)
         n = len(dims[0])
         columns = [*dims, *(np.broadcast_to(np.asarray(v), (n,)) for v in map.evaluate(dims, symbols))]
         return sorted(zip(*[column.tolist() for column in columns], strict=True))
@@ -260,12 +270,12 @@ def test_rescaling_symbols_visits_the_same_results(made: tuple, c: int, k: int) 
 def test_symbols_become_dimensions_in_order(made: tuple) -> None:
     original, box = made
     dims, symbols = grid(*box)
-    moved = original.range_vars_to_dims([0])
+    moved = range_vars_to_dims(original, [0])
     for variant, d, s in (
-        (original.symbols_to_dims(), [*dims, *symbols], []),
+        (symbols_to_dims(original), [*dims, *symbols], []),
         (moved, [*dims, symbols[0]], symbols[1:]),
     ):
-        np.testing.assert_array_equal(variant.contains(d, s), original.contains(dims, symbols))
+        np.testing.assert_array_equal(contains(variant, d, s), contains(original, dims, symbols))
         for left, right in zip(variant.evaluate(d, s), original.evaluate(dims, symbols), strict=True):
             np.testing.assert_array_equal(np.broadcast_to(left, d[0].shape), np.broadcast_to(right, d[0].shape))
 
@@ -293,14 +303,14 @@ def bitcasts(draw: st.DrawFn) -> tuple:
 def test_bitcast_keeps_the_place_in_memory(case: tuple) -> None:
     a, a_layout, b, b_layout = case
     found = bitcast_map(a, a_layout, b, b_layout)
-    assert found.is_bijection_onto(b)
+    assert is_bijection_onto(found, b)
     # numpy's own idea of layout: strides in elements
     memory = np.arange(int(np.prod(a)))
     in_a = memory.reshape([a[d] for d in reversed(a_layout)]).transpose(np.argsort(list(reversed(a_layout))))
     in_b = memory.reshape([b[d] for d in reversed(b_layout)]).transpose(np.argsort(list(reversed(b_layout))))
     for index in np.ndindex(*a):
         assert in_a[index] == in_b[tuple(found.evaluate(index))]
-    dims, _ = found.points()
+    dims, _ = points(found)
     position = found.then(IndexingMap.from_sizes([linear_index(b, b_layout)], b)).simplify()
     if a:
         np.testing.assert_array_equal(
@@ -335,11 +345,11 @@ def test_reshape_agrees_with_numpy(sizes: list[int], random) -> None:
 def test_default_work_covers_each_element_once(sizes, order, unroll, block, blocks) -> None:
     layout = sorted(range(len(sizes)), key=lambda d: (d * 7 + order) % 5)
     found = work_item_map(sizes, layout, block, blocks, unroll)
-    assert found.is_bijection_onto(sizes)
+    assert is_bijection_onto(found, sizes)
     if found.num_symbols and found.symbol_vars[-1].name == "vector_index" and not found.known_empty:
         # the unrolled elements of one thread are neighbours in memory
         position = found.then(IndexingMap.from_sizes([linear_index(sizes, layout)], sizes)).simplify()
-        dims, symbols = position.points()
+        dims, symbols = points(position)
         first = [*symbols[:-1], np.zeros_like(symbols[-1])]
         np.testing.assert_array_equal(
             position.evaluate(dims, symbols)[0], position.evaluate(dims, first)[0] + symbols[-1]

@@ -76,10 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stats(module: HloModule, arguments: argparse.Namespace) -> str:
-    statistics, fingerprint = module.statistics(), module.fingerprint()
+    from warpsmith.hlo.query import fingerprint, statistics
+
+    counted, digest = statistics(module), fingerprint(module)
     if arguments.json:
-        return json.dumps({"module": module.name, "fingerprint": fingerprint, **dataclasses.asdict(statistics)})
-    return f"module {module.name}\nfingerprint {fingerprint}\n{statistics}"
+        return json.dumps({"module": module.name, "fingerprint": digest, **dataclasses.asdict(counted)})
+    return f"module {module.name}\nfingerprint {digest}\n{counted}"
 
 
 def _print(module: HloModule, arguments: argparse.Namespace) -> str:

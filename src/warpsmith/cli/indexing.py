@@ -19,7 +19,7 @@ from warpsmith.errors import UnknownName, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from warpsmith.hlo import HloComputation, HloInstruction, HloModule
-    from warpsmith.indexing.text import Style
+    from warpsmith.indexing.expr_printer import Style
 
 
 def register(parser: argparse.ArgumentParser) -> None:

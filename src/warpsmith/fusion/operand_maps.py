@@ -15,6 +15,7 @@ from warpsmith.hlo.indexing.maps import output_to_input_indexing
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.indexing import IndexingMap
+from warpsmith.indexing.rewire import remove_unused_symbols
 
 __all__ = ["HERE", "Place", "index_dims", "operand_places"]
 
@@ -68,4 +69,4 @@ def operand_places(
 @lru_cache(maxsize=4096)
 def _composed(place: IndexingMap | None, own: IndexingMap) -> IndexingMap:
     """The operand's index as a map from the function's indices, in the form that is compared."""
-    return (own if place is None else place.then(own)).simplify().remove_unused_symbols()
+    return remove_unused_symbols((own if place is None else place.then(own)).simplify())

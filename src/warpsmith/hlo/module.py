@@ -7,7 +7,7 @@ recurses over operands, so a chain may be as long as memory allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -18,7 +18,6 @@ from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 if TYPE_CHECKING:
-    from warpsmith.hlo.query import Statistics
     from warpsmith.hlo.text.lexer import Source
     from warpsmith.hlo.text.style import PrintStyle
 
@@ -249,44 +248,6 @@ class HloModule:
         """Every instruction of every computation, in text order."""
         for computation in self.computations:
             yield from computation.instructions
-
-    # What follows is done elsewhere; the imports wait since those modules need this one.
-
-    def find(
-        self,
-        opcode: str | None = None,
-        *,
-        name: str | None = None,
-        predicate: Callable[[HloInstruction], bool] | None = None,
-    ) -> list[HloInstruction]:
-        """`query.find`: instructions by opcode, name pattern (`fusion*`) and predicate, in text order."""
-        from warpsmith.hlo.query import find
-
-        return find(self, opcode, name=name, predicate=predicate)
-
-    def statistics(self) -> Statistics:
-        """`query.statistics`: counts of opcodes, fusions, custom calls; bytes."""
-        from warpsmith.hlo.query import statistics
-
-        return statistics(self)
-
-    def fingerprint(self) -> str:
-        """`query.fingerprint`: a hash that names, metadata and text order don't change."""
-        from warpsmith.hlo.query import fingerprint
-
-        return fingerprint(self)
-
-    def replace(self, old: HloInstruction, new: HloInstruction) -> HloModule:
-        """`edit.replace`: a module with `new` wherever `old` was used."""
-        from warpsmith.hlo.edit import replace
-
-        return replace(self, old, new)
-
-    def extract(self, what: HloInstruction | HloComputation) -> HloModule:
-        """`edit.extract`: an instruction, with its operands as parameters, or a computation as its own module."""
-        from warpsmith.hlo.edit import extract
-
-        return extract(self, what)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HloModule):

@@ -23,8 +23,11 @@ from warpsmith.indexing.expr import (
     mul,
     symbol,
 )
+from warpsmith.indexing.expr_printer import print_expr
 from warpsmith.indexing.interval import INT64_MAX, INT64_MIN, Interval
 from warpsmith.indexing.map import GRID_NAMES, IndexingMap, Variable, compose, variables
+from warpsmith.indexing.map_printer import print_map
+from warpsmith.indexing.parser import parse_expr, parse_map
 from warpsmith.indexing.ranges import RangeEvaluator
 from warpsmith.indexing.shape_maps import (
     bitcast_map,
@@ -38,7 +41,6 @@ from warpsmith.indexing.shape_maps import (
     work_item_map,
 )
 from warpsmith.indexing.simplify import Simplifier
-from warpsmith.indexing.text import parse_expr, parse_map, print_expr, print_map
 from warpsmith.indexing.walk import IntArray, Values, evaluate, evaluate_all, substitute
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Integer expressions over dimensions and symbols: the constructors, which give canonical form.
 
 In: integers, variables, other expressions.  Out: expressions in canonical form, so that two expressions that
-are built alike are one object and compare by identity.  Reference: indexing section 8.4 (rules that hold for
-all values of the variables; the rules that need ranges are in `simplify`).
+are built alike are one object and compare by identity.  The rules here hold for all values of the variables; those that
+need ranges are in `simplify`.
 
 Canonical form: a sum is one node with its terms sorted and its constant last, equal terms collected, and
 `(x floordiv c) * (c * k) + (x mod c) * k` merged to `x * k`; a product has its constant on the right and is
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from warpsmith.errors import IndexingError
 from warpsmith.indexing.nodes import (
+    BUILDERS,
     Add,
     Binary,
     CeilDiv,
@@ -36,7 +37,9 @@ from warpsmith.indexing.nodes import (
     dim,
     make_binary,
     make_sum,
+    split_coefficient,
     symbol,
+    terms_of,
 )
 
 __all__ = [
@@ -72,18 +75,6 @@ _LONG: Final = 32  # terms of a sum from which adding one term is done by insert
 
 def _as_expr(value: Expr | int) -> Expr:
     return const(value) if isinstance(value, int) else value
-
-
-def terms_of(expr: Expr) -> tuple[Expr, ...]:
-    """The terms of a sum; the expression itself when it isn't one."""
-    return expr.terms if type(expr) is Add else (expr,)
-
-
-def split_coefficient(expr: Expr) -> tuple[Expr, int]:
-    """`(base, coefficient)` with `base * coefficient == expr`."""
-    if type(expr) is Mul and type(expr.rhs) is Const:
-        return expr.lhs, expr.rhs.value
-    return expr, 1
 
 
 def _scaled(base: Expr, coefficient: int) -> Expr:
@@ -348,18 +339,9 @@ def maximum(lhs: Expr | int, rhs: Expr | int) -> Expr:
     return make_binary(Max, b, a) if b.order < a.order else make_binary(Max, a, b)
 
 
-BUILDERS: Final[dict[type[Expr], Callable[[Expr, Expr], Expr]]] = {
-    Mul: mul,
-    Mod: mod,
-    FloorDiv: floordiv,
-    CeilDiv: ceildiv,
-    Max: maximum,
-    Min: minimum,
-}
+BUILDERS.update({Add: add, Mul: mul, Mod: mod, FloorDiv: floordiv, CeilDiv: ceildiv, Max: maximum, Min: minimum})
 
 
 def rebuild(expr: Expr, children: Sequence[Expr]) -> Expr:
     """The same operator on other operands, in canonical form."""
-    if type(expr) is Add:
-        return add(*children)
-    return BUILDERS[type(expr)](children[0], children[1])
+    return BUILDERS[type(expr)](*children)

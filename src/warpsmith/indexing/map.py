@@ -2,7 +2,7 @@
 
 `(d0, d1)[s0]{rt0} -> (d0 * 2 + s0, d1), domain: d0 in [0, 9], d1 in [0, 3], s0 in [0, 1], d0 + s0 in [0, 8]`
 
-In: expressions and intervals.  Out: maps.  Reference: indexing sections 8.1 to 8.3.  A map has dimensions
+In: expressions and intervals.  Out: maps.  A map has dimensions
 (what is given: an output index, thread and block ids), range variables (what is looped over: reduced extents,
 unrolling) and runtime variables (read from memory: the start of a dynamic slice); the latter two are its symbols,
 in this order.  Its domain is the box of their bounds, cut by constraints.  Maps are immutable; each operation
@@ -16,17 +16,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, overload
 
-import numpy as np
-import numpy.typing as npt
-
 from warpsmith.errors import IndexingError
-from warpsmith.indexing import points, rewire
 from warpsmith.indexing.domain import Domain, simplify_domain
 from warpsmith.indexing.expr import Expr, const, dim, symbol
 from warpsmith.indexing.interval import Interval
 from warpsmith.indexing.ranges import RangeEvaluator
 from warpsmith.indexing.simplify import Simplifier
-from warpsmith.indexing.walk import IntArray, Values, evaluate_all, substitute
+from warpsmith.indexing.walk import Values, evaluate_all, substitute
 
 __all__ = ["GRID_NAMES", "IndexingMap", "Variable", "compose", "variables"]
 
@@ -192,8 +188,7 @@ class IndexingMap:
         return IndexingMap, parts
 
     def __str__(self) -> str:
-        # The printer depends on this module, so it is looked up on use.
-        from warpsmith.indexing.text import print_map
+        from warpsmith.indexing.map_printer import print_map  # the printer reads this module
 
         return print_map(self)
 
@@ -347,63 +342,14 @@ class IndexingMap:
         results = tuple(substitute(expr, theirs, memo) for expr in second.results)
         return replace(composed, results=results)._with_domain(domain)
 
-    # --- variables that aren't needed, or belong elsewhere ---
-
-    def unused_variables(self, dims: bool = True) -> tuple[bool, ...]:
-        """For each dimension, then each symbol: whether it can go without changing anything.
-
-        A constraint that only unused variables occur in counts as unused too.  `dims=False` keeps all dimensions.
-        """
-        return rewire.unused_variables(self, dims)
-
-    def drop_variables(self, unused: Sequence[bool]) -> IndexingMap:
-        """Removes variables found by `unused_variables`, with the constraints that mention them."""
-        return rewire.drop_variables(self, unused) if any(unused) else self
-
-    def remove_unused_symbols(self) -> IndexingMap:
-        """Drops symbols that occur neither in results nor in constraints that matter."""
-        return self.drop_variables(self.unused_variables(dims=False)) if self.num_symbols else self
-
-    def remove_unused_vars(self) -> tuple[IndexingMap, tuple[bool, ...]]:
-        """As `remove_unused_symbols`, dimensions too.  Also returns which variables went (dims, then symbols)."""
-        unused = self.unused_variables()
-        return self.drop_variables(unused), unused
-
-    def rescale_symbols(self) -> IndexingMap:
-        """Rewrites `s` to `s * c + k` for each constraint `s mod c in [k, k]`, which then holds by itself."""
-        return rewire.rescale_symbols(self)
-
-    def symbols_to_dims(self) -> IndexingMap:
-        """All symbols become dimensions, after the present ones."""
-        return rewire.symbols_to_dims(self)
-
-    def range_vars_to_dims(self, ids: Iterable[int]) -> IndexingMap:
-        """The picked range variables become dimensions, after the present ones; the others close ranks."""
-        return rewire.range_vars_to_dims(self, list(ids))
-
     # --- evaluating ---
 
     def evaluate(self, dims: Sequence[Values], symbols: Sequence[Values] = ()) -> tuple[Values, ...]:
         """The results for values of the variables (integers, or int64 arrays of broadcastable shapes).
 
-        Doesn't ask whether the point is in the domain; see `contains`.
+        Doesn't ask whether the point is in the domain; see `points.contains`.
         """
         return tuple(evaluate_all(self.results, dims, symbols))
-
-    def contains(self, dims: Sequence[Values], symbols: Sequence[Values] = ()) -> npt.NDArray[np.bool_]:
-        """Whether points are in the domain: an array of the broadcast shape of the values given."""
-        return points.contains(self, dims, symbols)
-
-    def points(self, start: int = 0, stop: int | None = None) -> tuple[list[IntArray], list[IntArray]]:
-        """The points of the domain in lexicographic order (dims, then symbols), as one array a variable.
-
-        `start` and `stop` cut the box of the bounds (by linear position) for domains too large to hold at once.
-        """
-        return points.points(self, start, stop)
-
-    def is_bijection_onto(self, shape: Sequence[int]) -> bool:
-        """Whether the domain is mapped one to one onto all indices of `shape`.  Counts every point."""
-        return points.is_bijection_onto(self, shape)
 
 
 def _check_variables(expr: Expr, num_dims: int, num_symbols: int) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, TypeVar
 
 from warpsmith.errors import IndexingError
 
 __all__ = [
+    "BUILDERS",
     "MAX_DEPTH",
     "Add",
     "Binary",
@@ -31,7 +32,10 @@ __all__ = [
     "dim",
     "make_binary",
     "make_sum",
+    "pending",
+    "split_coefficient",
     "symbol",
+    "terms_of",
 ]
 
 MAX_DEPTH: Final = 250  # a deeper expression is refused: comparing two of them would exhaust the C stack
@@ -40,11 +44,8 @@ _KEPT_CONSTANTS: Final = 4096  # constants that stay alive though nobody holds t
 OrderKey = tuple[Any, ...]
 
 
-def _constructors():
-    # The constructors are written in terms of the nodes, so they are looked up on use.
-    from warpsmith.indexing import expr
-
-    return expr
+BUILDERS: Final[dict[type[Expr], Callable[..., Expr]]] = {}
+"""The constructor of each operator.  `expr`, which writes them in terms of the nodes, puts them here."""
 
 
 class Expr:
@@ -79,35 +80,34 @@ class Expr:
         return not (self.dim_mask or self.symbol_mask)
 
     def __add__(self, other: Expr | int) -> Expr:
-        return _constructors().add(self, other)
+        return BUILDERS[Add](self, other)
 
     def __radd__(self, other: int) -> Expr:
-        return _constructors().add(self, other)
+        return BUILDERS[Add](self, other)
 
     def __sub__(self, other: Expr | int) -> Expr:
-        return _constructors().add(self, -other)
+        return BUILDERS[Add](self, -other)
 
     def __rsub__(self, other: int) -> Expr:
-        return _constructors().add(-self, other)
+        return BUILDERS[Add](-self, other)
 
     def __mul__(self, other: Expr | int) -> Expr:
-        return _constructors().mul(self, other)
+        return BUILDERS[Mul](self, other)
 
     def __rmul__(self, other: int) -> Expr:
-        return _constructors().mul(self, other)
+        return BUILDERS[Mul](self, other)
 
     def __neg__(self) -> Expr:
-        return _constructors().mul(self, -1)
+        return BUILDERS[Mul](self, -1)
 
     def __floordiv__(self, other: Expr | int) -> Expr:
-        return _constructors().floordiv(self, other)
+        return BUILDERS[FloorDiv](self, other)
 
     def __mod__(self, other: Expr | int) -> Expr:
-        return _constructors().mod(self, other)
+        return BUILDERS[Mod](self, other)
 
     def __str__(self) -> str:
-        # The printer depends on this module, so it is looked up on use.
-        from warpsmith.indexing.text import print_expr
+        from warpsmith.indexing.expr_printer import print_expr  # the printer reads this module
 
         return print_expr(self)
 
@@ -159,7 +159,7 @@ class Add(Expr):
         return self.terms
 
     def __reduce__(self) -> tuple[Callable[..., Expr], tuple[Expr, ...]]:
-        return _constructors().add, self.terms
+        return BUILDERS[Add], self.terms
 
 
 class Binary(Expr):
@@ -175,7 +175,7 @@ class Binary(Expr):
         return self.lhs, self.rhs
 
     def __reduce__(self) -> tuple[Callable[[Expr, Expr], Expr], tuple[Expr, Expr]]:
-        return _constructors().BUILDERS[type(self)], (self.lhs, self.rhs)
+        return BUILDERS[type(self)], (self.lhs, self.rhs)
 
 
 class Mul(Binary):
@@ -225,6 +225,41 @@ def _bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+# --- reading ---
+
+
+def terms_of(expr: Expr) -> tuple[Expr, ...]:
+    """The terms of a sum; the expression itself when it isn't one."""
+    return expr.terms if type(expr) is Add else (expr,)
+
+
+def split_coefficient(expr: Expr) -> tuple[Expr, int]:
+    """`(base, coefficient)` with `base * coefficient == expr`."""
+    if type(expr) is Mul and type(expr.rhs) is Const:
+        return expr.lhs, expr.rhs.value
+    return expr, 1
+
+
+def pending(roots: Iterable[Expr], done: Mapping[Expr, object]) -> list[Expr]:
+    """The nodes below `roots` that aren't in `done`, each once, operands before their users."""
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False) for root in roots]
+    while stack:
+        node, entered = stack.pop()
+        if entered:
+            order.append(node)
+        elif node not in seen and node not in done:
+            seen.add(node)
+            children = node.children
+            if children:
+                stack.append((node, True))
+                stack.extend((child, False) for child in children)
+            else:
+                order.append(node)
+    return order
 
 
 # --- interning ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from warpsmith.indexing.interval import (
     mod_bounds,
     mul_bounds,
 )
-from warpsmith.indexing.walk import pending
+from warpsmith.indexing.nodes import pending
 
 __all__ = ["RangeEvaluator"]
 

@@ -1,26 +1,34 @@
 """Changes to a map's variables: dropping, rescaling, turning symbols into dimensions.
 
-In: a map.  Out: a map with the same points, seen through other variables.  Reference: section 8.3 (end).
+In: a map.  Out: a map with the same points, seen through other variables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from warpsmith.indexing.expr import Const, Expr, Mod, Var, dim, symbol
 from warpsmith.indexing.interval import Interval
+from warpsmith.indexing.map import IndexingMap, Variable
 from warpsmith.indexing.walk import substitute
 
-if TYPE_CHECKING:
-    from warpsmith.indexing.map import IndexingMap, Variable
+__all__ = [
+    "drop_variables",
+    "range_vars_to_dims",
+    "remove_unused_symbols",
+    "remove_unused_vars",
+    "rescale_symbols",
+    "symbols_to_dims",
+    "unused_variables",
+]
 
-__all__ = ["drop_variables", "range_vars_to_dims", "rescale_symbols", "symbols_to_dims", "unused_variables"]
 
+def unused_variables(map: IndexingMap, dims: bool = True) -> tuple[bool, ...]:
+    """For each dimension, then each symbol: whether it can go without changing anything.
 
-def unused_variables(map: IndexingMap, dims: bool) -> tuple[bool, ...]:
-    """See `IndexingMap.unused_variables`."""
+    A constraint that only unused variables occur in counts as unused too.  `dims=False` keeps all dimensions.
+    """
     used_dims = 0 if dims else -1
     used_symbols = 0
     for expr in map.results:
@@ -42,7 +50,9 @@ def unused_variables(map: IndexingMap, dims: bool) -> tuple[bool, ...]:
 
 
 def drop_variables(map: IndexingMap, unused: Sequence[bool]) -> IndexingMap:
-    """See `IndexingMap.drop_variables`."""
+    """Removes variables found by `unused_variables`, with the constraints that mention them."""
+    if not any(unused):
+        return map
     d, n = map.num_dims, len(map.range_vars)
     kept_dims = [i for i in range(d) if not unused[i]]
     kept_symbols = [i for i in range(map.num_symbols) if not unused[d + i]]
@@ -63,8 +73,19 @@ def drop_variables(map: IndexingMap, unused: Sequence[bool]) -> IndexingMap:
     )
 
 
+def remove_unused_symbols(map: IndexingMap) -> IndexingMap:
+    """Drops symbols that occur neither in results nor in constraints that matter."""
+    return drop_variables(map, unused_variables(map, dims=False)) if map.num_symbols else map
+
+
+def remove_unused_vars(map: IndexingMap) -> tuple[IndexingMap, tuple[bool, ...]]:
+    """As `remove_unused_symbols`, dimensions too.  Also returns which variables went (dims, then symbols)."""
+    unused = unused_variables(map)
+    return drop_variables(map, unused), unused
+
+
 def rescale_symbols(map: IndexingMap) -> IndexingMap:
-    """See `IndexingMap.rescale_symbols`."""
+    """Rewrites `s` to `s * c + k` for each constraint `s mod c in [k, k]`, which then holds by itself."""
     result = map
     for expr, interval in map.constraints.items():
         if not (isinstance(expr, Mod) and _is_symbol(expr.lhs) and type(expr.rhs) is Const and interval.is_point):
@@ -85,13 +106,13 @@ def _is_symbol(expr: Expr) -> bool:
 
 
 def symbols_to_dims(map: IndexingMap) -> IndexingMap:
-    """See `IndexingMap.symbols_to_dims`."""
+    """All symbols become dimensions, after the present ones."""
     moved: dict[Expr, Expr] = {symbol(i): dim(map.num_dims + i) for i in range(map.num_symbols)}
     return _renumbered(map, map.dim_vars + map.symbol_vars, (), (), moved)
 
 
 def range_vars_to_dims(map: IndexingMap, ids: Sequence[int]) -> IndexingMap:
-    """See `IndexingMap.range_vars_to_dims`."""
+    """The picked range variables become dimensions, after the present ones; the others close ranks."""
     n = len(map.range_vars)
     kept = [i for i in range(n) if i not in ids]
     moved: dict[Expr, Expr] = {symbol(old): symbol(new) for new, old in enumerate([*kept, *range(n, map.num_symbols)])}

@@ -15,6 +15,7 @@ from warpsmith.errors import IndexingError
 from warpsmith.indexing.expr import Expr, add, const, dim, floordiv, mod, mul, symbol
 from warpsmith.indexing.interval import Interval
 from warpsmith.indexing.map import GRID_NAMES, IndexingMap, Variable, variables
+from warpsmith.indexing.rewire import remove_unused_symbols
 
 __all__ = [
     "bitcast_map",
@@ -197,13 +198,11 @@ def _work_item_map(
     position = add(mul(thread, unroll), mul(symbol(0), threads * unroll), symbol(1))
     chunks = -(-elements // (threads * unroll))
     symbols = (Variable("chunk_id", Interval.of_size(chunks)), Variable("vector_index", Interval.of_size(unroll)))
-    return (
+    return remove_unused_symbols(
         IndexingMap.make(
             dims,
             delinearize(position, sizes, minor_to_major),
             range_vars=symbols,
             constraints=[(position, Interval.of_size(elements))],
-        )
-        .simplify()
-        .remove_unused_symbols()
+        ).simplify()
     )

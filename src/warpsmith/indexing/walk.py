@@ -1,4 +1,4 @@
-"""Walks over expressions: order, substitution, evaluation.
+"""Walks over expressions: substitution, evaluation.
 
 In: expressions and what to put for their variables.  Out: expressions, integers, arrays.  No walk is recursive: an
 expression's depth must not meet the interpreter's recursion limit.
@@ -6,7 +6,7 @@ expression's depth must not meet the interpreter's recursion limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,31 +14,12 @@ import numpy.typing as npt
 
 from warpsmith.errors import IndexingError
 from warpsmith.indexing.expr import Add, Binary, CeilDiv, Const, Expr, FloorDiv, Max, Min, Mod, Mul, Var, rebuild
+from warpsmith.indexing.nodes import pending
 
-__all__ = ["IntArray", "Values", "evaluate", "evaluate_all", "pending", "substitute"]
+__all__ = ["IntArray", "Values", "evaluate", "evaluate_all", "substitute"]
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 Values: TypeAlias = int | IntArray
-
-
-def pending(roots: Iterable[Expr], done: Mapping[Expr, object]) -> list[Expr]:
-    """The nodes below `roots` that aren't in `done`, each once, operands before their users."""
-    order: list[Expr] = []
-    seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False) for root in roots]
-    while stack:
-        node, entered = stack.pop()
-        if entered:
-            order.append(node)
-        elif node not in seen and node not in done:
-            seen.add(node)
-            children = node.children
-            if children:
-                stack.append((node, True))
-                stack.extend((child, False) for child in children)
-            else:
-                order.append(node)
-    return order
 
 
 def substitute(expr: Expr, replacements: Mapping[Expr, Expr], memo: dict[Expr, Expr] | None = None) -> Expr:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from warpsmith.indexing import Interval, Variable
+from warpsmith.indexing.rewire import symbols_to_dims
 from warpsmith.ir.analysis.ranges import range_of
 from warpsmith.ir.core.attributes import boolean, indexing_map, int_range, splat_or_scalar
 from warpsmith.ir.core.rewriter import Rewriter, rewrite
@@ -153,7 +154,7 @@ def refine_bounds(op: Operation, rewriter: Rewriter) -> bool:
     if map.known_empty:
         return False
     if map.num_symbols:
-        map = map.symbols_to_dims()
+        map = symbols_to_dims(map)
     variables: list[Variable] = []
     narrowed = False
     for value, variable in zip(op.operands, map.dim_vars, strict=True):

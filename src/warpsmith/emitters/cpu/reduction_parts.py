@@ -19,6 +19,7 @@ from warpsmith.fusion.partitioner import Epilogue, partition
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, bitcast_map
+from warpsmith.indexing.rewire import remove_unused_symbols
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import gpu, vector
 
@@ -157,7 +158,7 @@ class ReductionParts:
 
 
 def _through(map: IndexingMap, place: IndexingMap | None) -> IndexingMap:
-    return (map if place is None else map.then(place).simplify()).remove_unused_symbols()
+    return remove_unused_symbols(map if place is None else map.then(place).simplify())
 
 
 def _combiner(hero: HloInstruction) -> Combiner:

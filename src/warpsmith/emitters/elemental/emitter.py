@@ -18,6 +18,7 @@ from warpsmith.emitters.kernel.types import tensor_type
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.indexing import Const, Expr, IndexingMap, Interval, Var, Variable, dim, substitute
+from warpsmith.indexing.rewire import remove_unused_vars, symbols_to_dims
 from warpsmith.ir.core.attributes import Attribute, IntegerAttr, splat_or_scalar
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Location, Operation, Value, row
@@ -285,7 +286,7 @@ def _part(map: IndexingMap) -> _Part:
         return _Part(None, (), None, expr.value)
     if isinstance(expr, Var):
         return _Part(None, (), expr.id + (map.num_dims if expr.is_symbol else 0), 0)
-    kept, unused = map.remove_unused_vars()
+    kept, unused = remove_unused_vars(map)
     return _Part(kept, tuple(i for i, gone in enumerate(unused) if not gone), None, 0)
 
 
@@ -294,13 +295,13 @@ def _composed(map: IndexingMap, sources: tuple[tuple[IndexingMap | None, tuple[i
     """`map` of operands that are themselves maps (or base values, None) of base values given by position."""
     bounds: dict[int, Interval] = {}
     results: list[Expr] = []
-    second = map.symbols_to_dims()
+    second = symbols_to_dims(map)
     for variable, (producer, positions) in zip(second.dim_vars, sources, strict=True):
         if producer is None:
             own = (variable.bounds,)
             results.append(dim(positions[0]))
         else:
-            flat = producer.symbols_to_dims()
+            flat = symbols_to_dims(producer)
             own = tuple(each.bounds for each in flat.dim_vars)
             results.append(substitute(flat.results[0], {dim(i): dim(at) for i, at in enumerate(positions)}))
         for at, interval in zip(positions, own, strict=True):

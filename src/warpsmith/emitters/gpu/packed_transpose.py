@@ -46,6 +46,7 @@ from warpsmith.indexing import (
     mul,
     symbol,
 )
+from warpsmith.indexing.rewire import range_vars_to_dims, remove_unused_symbols
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import gpu, vector
@@ -212,7 +213,7 @@ def _fill(
     """
     rank, count = read.num_results, len(parts.roots.heroes)
     word = _with_place(tile, read, _write_place(tile)).select_results([rank, rank + 1])
-    word = word.with_symbol_bounds(1, Interval.point(0)).simplify().remove_unused_symbols()
+    word = remove_unused_symbols(word.with_symbol_bounds(1, Interval.point(0)).simplify())
     sides = [functions.outputs[each.number] for each in parts.side_outputs]
     inits = [*parts.tiles(e, (side(tile), side(tile))), *sides]
     outer = gpu.loop(e.b, ids, over_ids(word, chosen), inits, result_names=["shmem_row", "shmem_column"])
@@ -220,7 +221,7 @@ def _fill(
     empty = [e.constant(0, type) for type in types]
     with e.inside(outer.body):
         step, row, column, *carried = outer.body.args
-        map = over_ids(read, chosen).range_vars_to_dims([0])
+        map = range_vars_to_dims(over_ids(read, chosen), [0])
         names = [f"input_dim{i}" for i in range(rank)]
         inner = gpu.loop(e.b, [*ids, step], map, [*empty, *carried[count:]], result_names=names)
         with e.inside(inner.body):
@@ -256,13 +257,13 @@ def _empty(
     square = _with_place(tile, write, _read_place(tile)).select_results([rank, rank + 1])
     corner = square.with_symbol_bounds(1, Interval.point(0)).with_symbol_bounds(2, Interval.point(0))
     outer = gpu.loop(
-        *(e.b, ids, over_ids(corner.simplify().remove_unused_symbols(), chosen), outputs),
+        *(e.b, ids, over_ids(remove_unused_symbols(corner.simplify()), chosen), outputs),
         result_names=["row", "shmem_column"],
     )
     with e.inside(outer.body):
         step, row, column = outer.body.args[:3]
         values = [_square(e, tile, hero, t, row, column) for hero, t in zip(parts.roots.heroes, synced, strict=True)]
-        map = over_ids(write, chosen).range_vars_to_dims([0])
+        map = range_vars_to_dims(over_ids(write, chosen), [0])
         names = [f"dim{i}" for i in range(rank)]
         inner = gpu.loop(e.b, [*ids, step], map, outer.body.args[3:], result_names=names)
         with e.inside(inner.body):

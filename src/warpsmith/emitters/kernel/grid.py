@@ -8,6 +8,7 @@ from __future__ import annotations
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.launch import Launch
 from warpsmith.indexing import IndexingMap
+from warpsmith.indexing.rewire import drop_variables, remove_unused_symbols
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import gpu
 
@@ -30,10 +31,10 @@ def grid_ids(functions: KernelFunctions, launch: Launch) -> list[Value]:
 def over_ids(map: IndexingMap, launch: Launch) -> IndexingMap:
     """A map over all six ids as a map over those that `grid_ids` makes."""
     gone = [size == 1 and i not in _ALWAYS_SHOWN for i, size in enumerate((*launch.block, *launch.grid))]
-    return map.drop_variables([*gone, *[False] * map.num_symbols])
+    return drop_variables(map, [*gone, *[False] * map.num_symbols])
 
 
 def through(map: IndexingMap, place: IndexingMap | None, launch: Launch) -> IndexingMap:
     """A map from ids to an index, and on through `place` (None: as it is), over the ids that are shown."""
     whole = map if place is None else map.then(place).simplify()
-    return over_ids(whole.remove_unused_symbols(), launch)
+    return over_ids(remove_unused_symbols(whole), launch)

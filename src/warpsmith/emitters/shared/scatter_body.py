@@ -34,6 +34,7 @@ from warpsmith.indexing import (
     symbol,
     work_item_map,
 )
+from warpsmith.indexing.rewire import remove_unused_symbols
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import I1, INDEX, IntegerType, integer
 from warpsmith.ir.core.types import vector as vector_type
@@ -174,7 +175,7 @@ class ScatterBody:
         whole = update_map(scatter, self.launch)
         first = whole
         if whole.num_symbols:
-            first = whole.with_symbol_bounds(0, Interval.point(0)).simplify().remove_unused_symbols()
+            first = remove_unused_symbols(whole.with_symbol_bounds(0, Interval.point(0)).simplify())
         rank = whole.num_results
         names = [f"update_dim{i}" for i in range(rank)]
         outer = gpu.loop(e.b, self.ids, over_ids(first, self.launch), tensors, result_names=names)

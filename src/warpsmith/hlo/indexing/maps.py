@@ -18,6 +18,7 @@ from warpsmith.hlo.indexing.runtime import RuntimeVariable
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.indexing import IndexingMap, compose
+from warpsmith.indexing.rewire import remove_unused_symbols
 
 __all__ = [
     "Maps",
@@ -74,7 +75,7 @@ def fusion_indexing(computation: HloComputation, output: int = 0) -> list[Maps]:
             collected = found.setdefault(operand, {})
             for place in places:
                 for second in maps:
-                    collected[compose(place, second).simplify().remove_unused_symbols()] = None
+                    collected[remove_unused_symbols(compose(place, second).simplify())] = None
     return [
         [] if parameter in unknown or len(found.get(parameter, {})) > _MOST_MAPS else list(found.get(parameter, {}))
         for parameter in computation.parameters

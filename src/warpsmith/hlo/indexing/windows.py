@@ -24,6 +24,7 @@ from warpsmith.indexing import (
     mul,
     symbol,
 )
+from warpsmith.indexing.rewire import remove_unused_symbols
 
 
 @lru_cache(maxsize=256)
@@ -86,7 +87,7 @@ def reduce_window(instruction: HloInstruction) -> list[Maps]:
     """Result index and a symbol for each window dimension, outside of padding and gaps."""
     output, inputs = dims_of(instruction), len(instruction.operands) // 2
     source = dims_of(instruction.operands[0])
-    found = _window_map(output, source, _window_of(instruction, len(source))).simplify().remove_unused_symbols()
+    found = remove_unused_symbols(_window_map(output, source, _window_of(instruction, len(source))).simplify())
     return [[found]] * inputs + [[to_scalar(output)]] * inputs
 
 

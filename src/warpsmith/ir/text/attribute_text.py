@@ -14,7 +14,7 @@ import numpy as np
 from warpsmith.dtypes import BY_NAME
 from warpsmith.errors import InternalError
 from warpsmith.indexing import IndexingMap, print_map
-from warpsmith.indexing.text import variable_names
+from warpsmith.indexing.map_printer import variable_names
 from warpsmith.ir.core.attributes import (
     ArrayAttr,
     Attribute,

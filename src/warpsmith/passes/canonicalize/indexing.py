@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from warpsmith.indexing import Const, Expr, IndexingMap, Interval, Var, Variable, const, dim, substitute
 from warpsmith.indexing.expr import split_coefficient, terms_of
 from warpsmith.indexing.nodes import MAX_DEPTH
+from warpsmith.indexing.rewire import drop_variables, remove_unused_vars, symbols_to_dims, unused_variables
 from warpsmith.ir.analysis.ranges import range_of
 from warpsmith.ir.core.attributes import dense_array, indexing_map, integer_attr
 from warpsmith.ir.core.effects import constant_of
@@ -91,7 +92,7 @@ def _producer(value: Value, depth: int = MAX_DEPTH, dims: int = 1 << 30) -> _Pro
     map = gpu.map_of(value.op)
     if map.known_empty or map.results[value.index].depth > depth or len(value.op.operands) > dims:
         return None
-    return value.op, map.symbols_to_dims() if map.num_symbols else map, value.index
+    return value.op, symbols_to_dims(map) if map.num_symbols else map, value.index
 
 
 def _joined(map: IndexingMap, operands: Sequence[Value], composed: Sequence[bool]) -> tuple[IndexingMap, list[Value]]:
@@ -145,12 +146,12 @@ def canonical_apply(op: Operation, map: IndexingMap) -> tuple[IndexingMap, list[
     """The canonical map and operands of an apply_indexing `op`, of which `map` is (part of) the map."""
     values = list(op.operands)
     if map.num_symbols:
-        map = map.symbols_to_dims()
+        map = symbols_to_dims(map)
     for _ in range(64):  # each round goes one producer up a chain
         map = map.simplify()
         if map.known_empty:
             break
-        map, unused = map.clear_constraints().remove_unused_vars()
+        map, unused = remove_unused_vars(map.clear_constraints())
         if any(unused):
             values = [v for v, gone in zip(values, unused, strict=True) if not gone]
         room = _MAX_DEPTH - max((e.depth for e in map.results), default=0)
@@ -198,7 +199,7 @@ def _results(
     """One value a map result: constants, operands, or results of a new apply_indexing of the `kept` ones."""
     made: dict[int, OpResult] = {}
     if kept:
-        smaller, unused = map.select_results(kept).remove_unused_vars()
+        smaller, unused = remove_unused_vars(map.select_results(kept))
         left = [v for v, gone in zip(operands, unused, strict=True) if not gone]
         attributes = {"map": indexing_map(smaller)}
         new = rewriter.builder(op).create("xla_gpu.apply_indexing", left, [INDEX] * len(kept), attributes)
@@ -226,10 +227,10 @@ def loop(op: Operation, rewriter: Rewriter) -> bool:
         rewriter.replace(op, inits)
         return True
     # A dim that only limits which threads run goes when its bounds hold for all of them.
-    unused = [each and _holds(v, w) for each, v, w in zip(map.unused_variables(), dims, map.dim_vars, strict=False)]
+    unused = [each and _holds(v, w) for each, v, w in zip(unused_variables(map), dims, map.dim_vars, strict=False)]
     gone = [*unused, *([False] * map.num_symbols)]
     if any(gone):
-        map = map.drop_variables(gone)
+        map = drop_variables(map, gone)
         dims = [v for v, g in zip(dims, gone, strict=False) if not g]
     if map is old or (map == old and len(dims) == old.num_dims and dims == op.operands[: len(dims)]):
         return False

@@ -18,6 +18,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import Expr, IndexingMap, Values, linearize, parse_map, print_expr
 from warpsmith.indexing.nodes import Const, Var
+from warpsmith.indexing.points import contains
 
 __all__ = ["Access", "access_of", "dependences", "lane_positions", "position_map", "verb_of"]
 
@@ -67,7 +68,7 @@ def lane_positions(map: IndexingMap, lanes: int, **fixed: int) -> list[int | Non
         for each in variables
     ]
     dims, symbols = values[: map.num_dims], values[map.num_dims :]
-    inside = np.broadcast_to(map.contains(dims, symbols), (lanes,))
+    inside = np.broadcast_to(contains(map, dims, symbols), (lanes,))
     found = np.broadcast_to(np.asarray(map.evaluate(dims, symbols)[0]), (lanes,))
     return [int(place) if there else None for place, there in zip(found, inside, strict=True)]
 

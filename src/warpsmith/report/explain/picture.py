@@ -20,6 +20,7 @@ from warpsmith.emitters.kernel.emitted import SharedTile
 from warpsmith.errors import UsageError
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import Expr, IndexingMap, IntArray, dim, parse_map, substitute
+from warpsmith.indexing.points import points
 from warpsmith.report.explain.explanation import Explanation, KernelExplanation
 from warpsmith.report.explain.maps import Access, lane_positions, position_map
 from warpsmith.report.svg import Cell, Panel, hue, page
@@ -197,7 +198,7 @@ def _points(map: IndexingMap) -> Iterator[tuple[list[IntArray], list[IntArray]]]
     order = sorted(range(map.num_dims), key=lambda i: map.dim_vars[i].name not in _BLOCK_IDS)
     turned = _reordered(map, order)
     for start in range(0, min(_MOST_POINTS, _volume(map)), _PIECE):
-        dims, symbols = turned.points(start, start + _PIECE)
+        dims, symbols = points(turned, start, start + _PIECE)
         yield [dims[order.index(i)] for i in range(len(order))], symbols
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.indexing import IndexingMap
+from warpsmith.indexing.points import contains
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.ir.dialects import gpu
@@ -149,7 +150,7 @@ def _loop_point(
 ) -> list[Datum]:
     map = gpu.map_of(op)
     outer = frame.mask
-    mask = frame.active(np.atleast_1d(map.contains(dims, symbols)))
+    mask = frame.active(np.atleast_1d(contains(map, dims, symbols)))
     if not mask.any():
         return carried
     frame.mask = None if mask.all() else mask

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.indexing.text import print_expr
+from warpsmith.indexing.expr_printer import print_expr
 from warpsmith.tile.layout.axes import AXES, Axis
 from warpsmith.tile.layout.maps import copies, is_injective, places, to_indexing_map
 from warpsmith.tile.layout.swizzle import ComposeLayout

@@ -1,34 +1,21 @@
-"""Text of expressions and maps: printer and parser.
+"""Reading expressions and maps.
 
-In: maps, or text.  Out: text, or maps.  Reference: section 8.6.  Two spellings of floor division: `floordiv` (the
-default in IR dumps, style "mlir") and `/` (what today's XLA prints, style "xla"); the parser reads both, and
-`floorDiv`, `ceildiv`, `ceilDiv`, `%`, text over several lines, and a comma at the end.
+In: text.  Out: expressions, maps, or an IndexingSyntaxError with the place.  Read are both spellings of floor division
+(`floordiv`, `/`), `floorDiv`, `ceildiv`, `ceilDiv`, `%`, text over several lines, and a comma at the end.
 
     (th_x, bl_x)[vector_index]{rt0} -> (bl_x floordiv 8 + rt0, th_x * 4 + vector_index), domain: th_x in [0, 127],
     bl_x in [0, 15], vector_index in [0, 3], rt0 in [0, 5], bl_x * 4 + th_x in [0, 99]
-
-After the variables' bounds come the constraints, sorted as text.  A map without points prints `KNOWN EMPTY`, the
-absent map `UNDEFINED`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from warpsmith.errors import IndexingError, IndexingSyntaxError, Span, did_you_mean
 from warpsmith.indexing.expr import (
-    Add,
-    Binary,
-    CeilDiv,
-    Const,
     Expr,
-    FloorDiv,
-    Max,
-    Min,
-    Mod,
-    Mul,
     Var,
     add,
     ceildiv,
@@ -39,107 +26,12 @@ from warpsmith.indexing.expr import (
     minimum,
     mod,
     mul,
-    split_coefficient,
     symbol,
 )
 from warpsmith.indexing.interval import INT64_MAX, INT64_MIN, Interval
 from warpsmith.indexing.map import IndexingMap, Variable
-from warpsmith.indexing.walk import pending
 
-__all__ = ["Style", "parse_expr", "parse_map", "print_expr", "print_map", "variable_names"]
-
-Style = Literal["mlir", "xla"]
-
-_SUM, _PRODUCT, _ATOM = 0, 1, 2  # binding strength
-_WORDS: Final[dict[type[Expr], str]] = {Mul: "*", Mod: "mod", CeilDiv: "ceildiv", Max: "max", Min: "min"}
-_DIVIDE: Final[dict[Style, str]] = {"mlir": "floordiv", "xla": "/"}
-
-
-# --- printing ---------------------------------------------------------------------------------------------------
-
-
-def variable_names(map: IndexingMap) -> tuple[list[str], list[str]]:
-    """The names that dimensions and symbols print with: their own, or d0, s0, rt0... by position."""
-    dims = [v.name or f"d{i}" for i, v in enumerate(map.dim_vars)]
-    ranges = [v.name or f"s{i}" for i, v in enumerate(map.range_vars)]
-    return dims, ranges + [v.name or f"rt{i}" for i, v in enumerate(map.rt_vars)]
-
-
-def print_expr(
-    expr: Expr, dims: Sequence[str] | None = None, symbols: Sequence[str] | None = None, style: Style = "mlir"
-) -> str:
-    """The text of an expression; variables print as d0, s0 unless names are given."""
-    texts: dict[Expr, tuple[str, int]] = {}
-    for node in pending((expr,), texts):
-        if type(node) is Const:
-            texts[node] = str(node.value), _ATOM
-        elif type(node) is Var:
-            names, letter = (symbols, "s") if node.is_symbol else (dims, "d")
-            texts[node] = (f"{letter}{node.id}" if names is None else names[node.id]), _ATOM
-        elif type(node) is Add:
-            texts[node] = _print_sum(node, texts), _SUM
-        else:
-            assert isinstance(node, Binary)
-            texts[node] = _print_binary(node, texts, style)
-    return texts[expr][0]
-
-
-def _print_sum(node: Add, texts: Mapping[Expr, tuple[str, int]]) -> str:
-    parts = [texts[node.terms[0]][0]]
-    for term in node.terms[1:]:
-        base, coefficient = (const(1), term.value) if type(term) is Const else split_coefficient(term)
-        if coefficient >= 0:
-            parts.append(f" + {texts[term][0]}")
-        elif type(term) is Const:
-            parts.append(f" - {-coefficient}")
-        else:
-            factor = "" if coefficient == -1 else f" * {-coefficient}"
-            parts.append(f" - {_operand(base, Mul, texts)}{factor}")
-    return "".join(parts)
-
-
-def _print_binary(node: Binary, texts: Mapping[Expr, tuple[str, int]], style: Style) -> tuple[str, int]:
-    kind = type(node)
-    if kind in (Max, Min):
-        return f"{_WORDS[kind]}({texts[node.lhs][0]}, {texts[node.rhs][0]})", _ATOM
-    if kind is Mul and type(node.rhs) is Const and node.rhs.value == -1:
-        return f"-{_operand(node.lhs, Mul, texts)}", _PRODUCT
-    word = _DIVIDE[style] if kind is FloorDiv else _WORDS[kind]
-    rhs_text, rhs_strength = texts[node.rhs]
-    rhs = rhs_text if rhs_strength == _ATOM else f"({rhs_text})"
-    return f"{_operand(node.lhs, kind, texts)} {word} {rhs}", _PRODUCT
-
-
-def _operand(node: Expr, user: type[Expr], texts: Mapping[Expr, tuple[str, int]]) -> str:
-    """The left operand of a product-like operator, in parentheses unless it is an atom or the same operator."""
-    text, strength = texts[node]
-    plain = strength == _ATOM or (strength == _PRODUCT and type(node) is user and not text.startswith("-"))
-    return text if plain else f"({text})"
-
-
-def print_map(map: IndexingMap | None, style: Style = "mlir") -> str:
-    """The text of a map with its domain."""
-    if map is None:
-        return "UNDEFINED"
-    if map.known_empty:
-        return "KNOWN EMPTY"
-    dims, symbols = variable_names(map)
-    ranges, runtime = symbols[: len(map.range_vars)], symbols[len(map.range_vars) :]
-    head = f"({', '.join(dims)})"
-    head += f"[{', '.join(ranges)}]" if ranges else ""
-    head += f"{{{', '.join(runtime)}}}" if runtime else ""
-    results = ", ".join(print_expr(expr, dims, symbols, style) for expr in map.results)
-    bounds = [
-        f"{name} in {variable.bounds}"
-        for name, variable in zip(dims + symbols, map.dim_vars + map.symbol_vars, strict=True)
-    ]
-    bounds += sorted(
-        f"{print_expr(expr, dims, symbols, style)} in {interval}" for expr, interval in map.constraints.items()
-    )
-    return f"{head} -> ({results})" + (f", domain: {', '.join(bounds)}" if bounds else "")
-
-
-# --- parsing ----------------------------------------------------------------------------------------------------
+__all__ = ["parse_expr", "parse_map"]
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<word>[A-Za-z_][\w.$]*)|(?P<mark>->|[-+*/%()\[\]{},:])|(?P<end>\Z))")
 _MAX_NESTING: Final = 100
