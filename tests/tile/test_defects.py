@@ -1,9 +1,9 @@
-"""What goes wrong in the peer, a test or more for each defect of tile reference 13.
+"""What goes wrong in the peer, a test or more for each defect that `docs/tile-defects.md` lists.
 
 Here the result is right (what the simulator computes is what the primitives mean, with every access watched), or the
 refusal names the reason and the line.
 
-`docs/tile-defects.md` lists them; the last test compares that page with this file.
+The last test compares that page with this file.
 """
 
 from __future__ import annotations

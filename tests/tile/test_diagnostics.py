@@ -1,6 +1,6 @@
-"""Every mistake of tile reference 12, as its author meets it: our own error, its words, its line, and the caret.
+"""The mistakes of a kernel's author, as he meets them: our own error, its words, its line, and the caret.
 
-Rows in the order of the catalogue.  A few of the peer's refusals are programs that mean something here; they run.
+A few of the peer's refusals are programs that mean something here; they run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrays as a kernel's memory: element [i, j] of an array is element [i, j] of the buffer, wherever its layout has it.
 
 In: an array of a parameter's shape.  Out: flat memory that its layout reaches into, and the array back from such
-memory.  Padding between elements is zero.  Reference: tile.md 2.3, 3.2.
+memory.  Padding between elements is zero.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the elements of a region are, for every group of threads that calls a primitive: by enumeration.
 
 In: a region, the threads that are active.  Out: numbers of elements in the buffer's data, [groups, copies, elements].
-Each element's place is computed by the layout's own rule (tile.md 3.2): its flat number, split over the factors.
+Each element's place is computed by the layout's own rule: its flat number, split over the factors.
 """
 
 from __future__ import annotations

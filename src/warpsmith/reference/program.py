@@ -2,7 +2,7 @@
 
 In: a kernel before dispatch, its arguments.  Out: its buffers afterwards.  Control flow and scalars run on the
 simulator's lockstep interpreter; primitives here, by numpy, on elements found through their layouts.  No lowering has a
-part in it, so that the dispatched program can be compared with it (tile.md 17).
+part in it, so that the dispatched program can be compared with it.
 """
 
 from __future__ import annotations

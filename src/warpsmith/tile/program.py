@@ -1,7 +1,7 @@
 """Kernels: `@T.prim_func` reads one at once, `@T.jit` when its constants are given.
 
 In: a Python function, whose text is read and whose body never runs.  Out: a `Kernel`: a module of the tile dialect, its
-parameters and launch.  Names that the text uses are looked up where the function was defined.  Reference: tile.md 2.1.
+parameters and launch.  Names that the text uses are looked up where the function was defined.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
 from warpsmith.ir.core.ssa import Operation
+from warpsmith.tile.frontend import views
 from warpsmith.tile.frontend.assignments import variables_of
 from warpsmith.tile.frontend.names import Names
 from warpsmith.tile.frontend.namespaces.annotations import Buffer, Constexpr, DTypeName, Handle
@@ -148,8 +149,6 @@ def _read(function: Callable[..., Any], names: Mapping[str, Any], constants: Map
 
 def _parameters(function: Callable[..., Any], reader: Statements, constants: Mapping[str, Any]) -> None:
     """Declare the parameters by their annotations."""
-    from warpsmith.tile.frontend import views
-
     arguments = reader.state.source.node.args
     named = any(each.arg not in constants for each in arguments.kwonlyargs)
     if arguments.vararg or arguments.kwarg or named or arguments.posonlyargs:

@@ -2,7 +2,7 @@
 
 A buffer is a memref of its logical shape; how its elements are spread over threads and addresses is the attribute
 `layout` of the op that defines it.  Dispatch (`warpsmith.tile.dispatch`) rewrites all of this to scf, memref and
-vector. Reference: tile.md 2, 5.1.
+vector.
 
     %A_smem = tile.alloc {scope = "shared", layout = #tile.layout<...>} : memref<32x8xf32, 3>
     %a = tile.region %A_smem[%c0, %c0] {extents = array<i64: 32, 8>}

@@ -1,7 +1,7 @@
 """Dispatch: each tile primitive becomes loops over flat memory, by the first variant that takes it.
 
 In: a kernel in the tile dialect, a device.  Out: a module of scf, memref and vector ops, and what was chosen for each
-call.  Reference: tile.md 5 to 8, 10.2, 10.3.
+call.
 
     the walk           dispatcher           tries the variants of each call in order; says why none takes one
                        registry             the list of variants: `Variant`, `Predicate`, `Decline`

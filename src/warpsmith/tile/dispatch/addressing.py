@@ -1,4 +1,4 @@
-"""The address of one element by its coordinates, in any layout.  Reference: tile.md 3.2, 10.3."""
+"""The address of one element by its coordinates, in any layout."""
 
 from __future__ import annotations
 

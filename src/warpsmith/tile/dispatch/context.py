@@ -1,6 +1,6 @@
 """What a variant knows of the call that it is asked to lower: operands, scope, threads, device; and where to build.
 
-In: a primitive's op.  Out: `CallContext`, which predicates read and emitters build with.  Reference: tile.md 5.1.
+In: a primitive's op.  Out: `CallContext`, which predicates read and emitters build with.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import MemRefType
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Placement, place, refine
 from warpsmith.tile.dispatch.irregular import by_coordinates
-from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.dispatch.storage import Storage
 from warpsmith.tile.frontend.scalars import Scalars
 from warpsmith.tile.frontend.values import Scalar

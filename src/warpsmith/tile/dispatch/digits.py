@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from warpsmith.indexing import Add, Const, Expr, Mul, add, const, dim, floordiv, mod, mul
 from warpsmith.ir.core.ssa import Value
-from warpsmith.tile.dispatch.registry import Decline
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.layout import Axis, ComposeLayout
 from warpsmith.tile.model import affine
 from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, Stride, plain

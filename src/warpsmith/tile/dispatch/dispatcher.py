@@ -2,7 +2,7 @@
 
 In: a kernel's module in the tile dialect, a device.  Out: `Dispatched`: a new module of scf, memref and vector ops, and
 what was chosen for each call.  DispatchFailed names every variant that doesn't take a call, what it lacks and the
-values, at the call's place in the source.  Reference: tile.md 5.3, 10.2.
+values, at the call's place in the source.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from warpsmith.ir.core.types import MemRefType
 from warpsmith.ir.dialects import func, tile
 from warpsmith.tile.dispatch.advice import advice
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.finish import finish
-from warpsmith.tile.dispatch.registry import ALIASES, Decline, Variant, variants_of
+from warpsmith.tile.dispatch.registry import ALIASES, Variant, variants_of
 from warpsmith.tile.dispatch.storage import Ids, Storage
 from warpsmith.tile.frontend.source import span_at
 from warpsmith.tile.model.active import Active, everyone, narrow, narrow_loop

@@ -31,9 +31,9 @@ from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import MemRefType, VectorType
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, gpu, memory, scf, vector
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Placement, Step
 from warpsmith.tile.dispatch.irregular import place_of
-from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.layout import ComposeLayout
 from warpsmith.tile.model import affine
 

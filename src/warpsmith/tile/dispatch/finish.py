@@ -1,7 +1,7 @@
 """What is left of a kernel after its primitives: element accesses, views, early exits.
 
 In: a module with primitives gone.  Out: none of its ops is of the tile dialect.  Each element's address comes from its
-buffer's layout.  A `break` or `continue` becomes a flag that the rest of the turn asks.  Reference: tile.md 10.3.
+buffer's layout.  A `break` or `continue` becomes a flag that the rest of the turn asks.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     X[3:7] of S[(4, 4):(1, 8)]   ->   element n is at coordinate 3 + n: (3 + n) // 4 * 1 + (3 + n) % 4 * 8
 
 In: a region of memory.  Out: a placement whose steps count elements of the region itself, row-major, which split in any
-way; `place_of` turns such a count into a place.  No vector moves them.  Reference: tile.md 3.2.
+way; `place_of` turns such a count into a place.  No vector moves them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: an operand of a call (or a buffer), where its element lies.  Out: a value of the buffer's own type.  Memory has the
 narrowest type that any buffer views it as (`storage`), so a wider element is several that lie together; and what is
-written is written to each copy that the layout keeps in memory.  Reference: tile.md 2.3, 3.11.
+written is written to each copy that the layout keeps in memory.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Predicates that several variants share, each with its words and the values in its reason.  Reference: tile.md 4.3,
-6.3."""
+"""Predicates that several variants share, each with its words and the values in its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +11,8 @@ import numpy as np
 from warpsmith.ir.core.types import element_type
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
 from warpsmith.tile.dispatch.context import CallContext
-from warpsmith.tile.dispatch.registry import Decline, Predicate
+from warpsmith.tile.dispatch.decline import Decline
+from warpsmith.tile.dispatch.registry import Predicate
 from warpsmith.tile.layout import TileLayout
 from warpsmith.tile.model import affine
 from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, first_element, memory_elements

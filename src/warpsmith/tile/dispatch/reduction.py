@@ -2,8 +2,7 @@
 
 In: a call.  Out: `Reduction`: its digits over (src, dst), kept apart from those that are reduced.  Partial results
 start with the first element, so that no identity is needed: a row of -inf has the maximum -inf, and NaN propagates.
-Floats narrower than 32 bits are reduced in float32 and rounded once.  Reference: tile.md 8 (B10 and B14 don't happen
-here).
+Floats narrower than 32 bits are reduced in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from warpsmith.indexing import Expr, add, mul
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, scf
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Factors, Placement, Step, extent_of, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum
 from warpsmith.tile.dispatch.moves import read, write
-from warpsmith.tile.dispatch.registry import Decline
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
 from warpsmith.tile.model.dtypes import TileType

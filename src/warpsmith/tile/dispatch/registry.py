@@ -1,7 +1,6 @@
 """The variants: which lowerings there are for each primitive, in what order they are tried, and what each needs.
 
 In: a primitive's name.  Out: its variants, highest priority first.  One module a variant; `MODULES` lists them.
-Reference: tile.md 5.2.
 """
 
 from __future__ import annotations
@@ -10,14 +9,11 @@ import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from warpsmith.errors import InternalError
+from warpsmith.tile.dispatch.context import CallContext
 
-if TYPE_CHECKING:
-    from warpsmith.tile.dispatch.context import CallContext
-
-__all__ = ["ALIASES", "MODULES", "Decline", "Predicate", "Variant", "variants", "variants_of"]
+__all__ = ["ALIASES", "MODULES", "Predicate", "Variant", "variants", "variants_of"]
 
 MODULES: tuple[str, ...] = (
     "copy_shared",
@@ -37,10 +33,6 @@ MODULES: tuple[str, ...] = (
 
 ALIASES: dict[str, tuple[str, ...]] = {"vec_auto": ("gmem_smem", "reg")}
 """Names that `dispatch=` may give several variants together: those of the peer's later versions."""
-
-
-class Decline(Exception):
-    """A variant can't take this call after all; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 In: a kernel in the tile dialect, its launch.  Out: for every root buffer its flat memory (`memref.global` for shared
 memory, `memref.alloca` for registers, the argument for a parameter), and every scope id as arithmetic on the
-hardware's.  An allocation is as large as its layout's span, padding included.  Reference: tile.md 2.2, 2.3.
+hardware's.  An allocation is as large as its layout's span, padding included.
 """
 
 from __future__ import annotations

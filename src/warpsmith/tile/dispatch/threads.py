@@ -1,8 +1,7 @@
 """Which thread holds which digit: a register tile's part of a scope's threads.
 
 In: the digits whose step is a number of threads, and the copies on other threads.  Out: `Owners`: each digit's value in
-a thread, and the condition under which a thread holds anything (and is the one copy that stores).  Reference: tile.md
-3.11.
+a thread, and the condition under which a thread holds anything (and is the one copy that stores).
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from warpsmith.indexing import Expr, add, const, dim, floordiv, mod
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.emission import apply, conjunction
-from warpsmith.tile.dispatch.registry import Decline
 
 __all__ = ["Owners", "owners"]
 

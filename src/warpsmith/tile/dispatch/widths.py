@@ -1,7 +1,7 @@
 """How wide a move may be: the widest vector that layouts, beginnings, swizzles and the base's alignment all allow.
 
 In: digits, outermost first, of which the last is innermost; the operands that are moved.  Out: a number of elements.
-Reference: tile.md 7.2, 7.3; nothing here trusts a shape where a stride decides.
+Nothing here trusts a shape where a stride decides.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
                   objects           those that a kernel makes of a class of its author
                   state             the kernel that is being read: its module, the insertion point, its parameters
                   scalars, numbers  arithmetic on scalars; what may stand where a number is wanted
-                  subscripts        brackets and dots: regions, elements
+                  subscripts, dots  what brackets pick: regions, elements; what stands behind a dot
                   views, picks, rearrange
                                     declarations of buffers, and views of them
     vocabulary    language          `T`
@@ -17,5 +17,5 @@
                                     parts of `T`: after a colon, in a `for`, ids, `T.cuda`, `T.ptx`
                   primitives        `Tx`; `checks` is what a call must fulfil whatever lowering it gets
 
-Read `statements`, `state` and `primitives` first.  Reference: tile.md 2.
+Read `statements`, `state` and `primitives` first.
 """

@@ -1,7 +1,7 @@
 """Which names of a function can be plain values: assigned at one place, and read only where that assignment holds.
 
 In: a function's tree.  Out: the names that need a memory of their own, because they are assigned twice or read outside
-the block that assigns them.  Reference: tile.md 2.4 (there every name gets one).
+the block that assigns them.
 """
 
 from __future__ import annotations

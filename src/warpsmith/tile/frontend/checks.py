@@ -1,7 +1,6 @@
 """What a primitive's call must fulfil whatever lowering it gets: operand kinds, shapes, types, options.
 
 In: the operands by parameter.  Out: the options that go with the call; InvalidTileProgram says what doesn't fit.
-Reference: tile.md 2.5, 6.2, 8.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from warpsmith.ir.core.ssa import Block
 from warpsmith.ir.dialects import scf
 from warpsmith.tile.frontend import numbers, subscripts
 from warpsmith.tile.frontend.arguments import check_arguments
+from warpsmith.tile.frontend.dots import attribute
 from warpsmith.tile.frontend.names import Names, found
 from warpsmith.tile.frontend.objects import is_meta, member
 from warpsmith.tile.frontend.operators import (
@@ -100,7 +101,7 @@ class Expressions:
         """`owner.name`: of a buffer, of a device value, or of a Python object."""
         owner = self.evaluate(node.value)
         if isinstance(owner, Buffer):
-            return subscripts.attribute(self.state, owner, node.attr)
+            return attribute(self.state, owner, node.attr)
         if isinstance(owner, (Scalar, Region)) and node.attr == "dtype":
             return str(owner.type if isinstance(owner, Scalar) else owner.buffer.type)
         try:

@@ -1,4 +1,4 @@
-"""Objects that a kernel makes while it is read (`@T.meta_class`): what their members are.  Reference: tile.md 2.4."""
+"""Objects that a kernel makes while it is read (`@T.meta_class`): what their members are."""
 
 from __future__ import annotations
 

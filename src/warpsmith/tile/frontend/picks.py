@@ -1,7 +1,7 @@
 """Parts of buffers that brackets pick: `A.chunk((4, None))[b, :]`, `A.sub[2, ::4]`, `A.tile(0, (4, -1))[w, :]`.
 
 In: a buffer, and what stands in the brackets.  Out: a view, where the picks are known while the kernel is read;
-otherwise a region of a view.  Reference: tile.md 2.3.
+otherwise a region of a view.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kernel's text: the syntax tree of its function, and the places of its parts.
 
 In: a Python function.  Out: `Source`.  The text comes from the file the function was compiled from, as `linecache`
-knows it; a function without text (typed into `exec`) is refused.  Reference: tile.md 2.1.
+knows it; a function without text (typed into `exec`) is refused.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: a function's tree.  Out: ops, at the kernel's place.  An `if` or a `for` whose terms Python knows is decided now;
 the others become scf ops.  A name that is assigned once is an SSA value; another is a private variable
-(`frontend/assignments.py`).  Reference: tile.md 2.4.
+(`frontend/assignments.py`).
 """
 
 from __future__ import annotations

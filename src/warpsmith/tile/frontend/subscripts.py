@@ -1,28 +1,26 @@
-"""Buffers under brackets and dots: regions, elements, and views.
+"""Buffers under brackets: regions and elements.
 
 In: a buffer and what stands in the brackets.  Out: a `Region` whose extents are known numbers; where every index is an
-integer it stands for one element, which is loaded when its number is wanted.  Reference: tile.md 2.3, 2.5.
+integer it stands for one element, which is loaded when its number is wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from warpsmith.errors import InvalidTileProgram, TileSyntaxError, did_you_mean
+from warpsmith.errors import InvalidTileProgram
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import MemRefType
 from warpsmith.ir.dialects import tile
-from warpsmith.tile.frontend import picks, views
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.state import KernelState
-from warpsmith.tile.frontend.values import Buffer, Picks, Region, Scalar, Variable, items
+from warpsmith.tile.frontend.values import Buffer, Region, Scalar, Variable, items
 from warpsmith.tile.model import affine, bounds
 from warpsmith.tile.model.buffers import buffer_of, extents_of
 from warpsmith.tile.model.dtypes import BY_NAME, INDEX
 
 __all__ = [
-    "attribute",
     "full",
     "integer",
     "load",
@@ -191,31 +189,3 @@ def region_value(state: KernelState, box: Region) -> Value:
     """The region as an operand of a primitive."""
     mins = [state.scalars.index(start) for start in box.mins]
     return tile.region(state.b, box.buffer.value, mins, box.extents)
-
-
-# ---------------------------------------------------------------------------------------------------------------- dots
-def attribute(state: KernelState, buffer: Buffer, name: str) -> Any:
-    """`A.shape`, `A.view(...)`, ..."""
-    simple: dict[str, Callable[[], Any]] = {
-        "shape": lambda: shape_values(buffer),
-        "dtype": lambda: str(buffer.type),
-        "scope": lambda: lambda: buffer_of(buffer.value).scope,
-        "layout": lambda: buffer_of(buffer.value).layout,
-        "name": lambda: buffer.value.name,
-        "data": lambda: views.memory_of(buffer),
-        "sub": lambda: Picks(lambda index: picks.sub(state, buffer, index)),
-    }
-    if name in simple:
-        return simple[name]()
-    methods = {**views.METHODS, "chunk": picks.chunk, "tile": picks.tile, "ptr_to": region}
-    method = methods.get(name)
-    if method is None:
-        known = [*simple, *methods]
-        raise TileSyntaxError(
-            f"a buffer has no '{name}'", help=did_you_mean(name, known) or f"it has {', '.join(known)}"
-        )
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        return method(state, buffer, *arguments, **keywords)
-
-    return call

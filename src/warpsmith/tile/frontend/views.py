@@ -1,6 +1,6 @@
 """Buffers as they are declared, and views of them: the same memory under another shape, type or layout.
 
-In: what an author wrote.  Out: `tile.match_buffer`, `tile.alloc` and `tile.view` ops.  Reference: tile.md 2.3, 3.
+In: what an author wrote.  Out: `tile.match_buffer`, `tile.alloc` and `tile.view` ops.
 """
 
 from __future__ import annotations

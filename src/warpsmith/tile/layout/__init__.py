@@ -2,8 +2,7 @@
 
 `S[(32, 8) : (1 @ laneid, 1)]`: row i in lane i, column j in its register j.  `axes` names what a step may be along,
 `notation` is the brackets, `tile_layout` the algebra of one layout, `operations` of two, `swizzle` the xor layouts,
-`maps` and `inverse` tie them to indexing maps, `text` prints and reads, `banks`, `words` and `picture` show.  Tile
-reference 3.
+`maps` and `inverse` tie them to indexing maps, `parse` reads their text, `banks`, `words` and `picture` show.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from warpsmith.tile.layout.operations import (
     tile,
     tile_to,
 )
+from warpsmith.tile.layout.parse import parse_layout
 from warpsmith.tile.layout.swizzle import ComposeLayout, swizzle_for
-from warpsmith.tile.layout.text import layout_text, parse_layout
 from warpsmith.tile.layout.tile_layout import TileLayout, row_major
 from warpsmith.tile.layout.words import explain, owner_table
 
@@ -49,7 +48,6 @@ __all__ = [
     "inner_of_tile",
     "is_injective",
     "laneid",
-    "layout_text",
     "m",
     "mma_a",
     "mma_b",

@@ -1,8 +1,7 @@
 """The axes that a layout spreads elements over: coordinates of threads and of memory.
 
 A thread axis counts one kind of thing (`subscope`) within another (`scope`): `laneid` threads in a warp, `warpid` warps
-in a CTA.  A memory axis counts elements.  Axes of one layout that lead from scope to scope can be fused into one
-(tile reference 3.3, 3.4).
+in a CTA.  A memory axis counts elements.  Axes of one layout that lead from scope to scope can be fused into one.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In: the layout of a tile in shared memory, an element's width in bits, which elements the lanes ask for.  Out: bank
 numbers and turns.  There are 32 banks of 4 bytes; a turn serves one word of each, and lanes that want the same word
 share it.  Lanes that move 8 bytes go in two halves of the warp, 16 bytes in four quarters (CUDA C++ programming guide,
-"Shared memory"; tile reference 3.10).
+"Shared memory").
 """
 
 from __future__ import annotations

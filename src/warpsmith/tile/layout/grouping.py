@@ -1,4 +1,4 @@
-"""Factors cut where the dims of a shape end, and parts of one dim's factors (tile reference 3.6, 3.7)."""
+"""Factors cut where the dims of a shape end, and parts of one dim's factors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The way back: from a thread and its register to the element that is there.
 
 In: a layout.  Out: an indexing map from places to the indices of a tile, where the places of the layout's factors don't
-run into one another; it is what a partition of work is (tile reference 3.11, 18).
+run into one another; it is what a partition of work is.
 """
 
 from __future__ import annotations

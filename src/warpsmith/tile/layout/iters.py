@@ -57,7 +57,7 @@ def _mod(value: Amount, by: int) -> Amount:
 
 
 def merged(iters: Sequence[Iter]) -> list[Iter]:
-    """Neighbours that step on where the next one ends become one (reference 3.5, step 4)."""
+    """Neighbours that step on where the next one ends become one."""
     found: list[Iter] = []
     for each in iters:
         if found and found[-1].axis == each.axis and found[-1].stride == each.extent * each.stride:

@@ -7,7 +7,7 @@ another in the order in which the instruction takes them:
     mma_b(16, 8)    [k, n]   (2 q + e + 8 j, g)       in register e + 2 j
     mma_c(16, 8)    [m, n]   (g + 8 i, 2 q + e)       in register e + 2 i
 
-Reference: PTX ISA, "Matrix fragments for mma.m16n8k16"; tile reference 3.11.
+Reference: PTX ISA, "Matrix fragments for mma.m16n8k16".
 """
 
 from __future__ import annotations

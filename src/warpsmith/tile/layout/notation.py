@@ -1,19 +1,20 @@
 """How a layout is written: `S[(32, 8) : (1 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid`.
 
-In: subscripts of `S` (shard) and `R` (replica), distances along axes.  Out: a `Spec`, which `TileLayout` takes.
+In: subscripts of `S` (shard) and `R` (replica), distances along axes.  Out: a `Spec`, which `TileLayout` takes;
+`layout_text` writes one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.tile.layout.axes import AXES, Strided, integer
+from warpsmith.tile.layout.axes import AXES, Axis, Strided, integer
 from warpsmith.tile.layout.iters import Iter
 
-__all__ = ["R", "S", "Spec"]
+__all__ = ["R", "S", "Spec", "layout_text"]
 
 M = AXES["m"]
 
@@ -94,3 +95,23 @@ def _extents(item: object) -> list[int]:
 
 def _distance(item: object) -> Strided:
     return item if isinstance(item, Strided) else Strided(integer(item, "a stride"), M)
+
+
+def layout_text(shard: Sequence[Iter], replica: Sequence[Iter], offset: Mapping[Axis, int]) -> str:
+    """A layout as text, which `parse_layout` reads: `S[(32, 8):(1@laneid, 1)] + R[2:4@warpid] + 5@laneid`."""
+    parts = [_part("S", shard)]
+    if replica:
+        parts.append(_part("R", replica))
+    return " + ".join([*parts, *(f"{amount}{_at(axis)}" for axis, amount in offset.items())])
+
+
+def _part(letter: str, iters: Sequence[Iter]) -> str:
+    extents = [str(each.extent) for each in iters]
+    strides = [f"{each.stride}{_at(each.axis)}" for each in iters]
+    if len(iters) == 1:
+        return f"{letter}[{extents[0]}:{strides[0]}]"
+    return f"{letter}[({', '.join(extents)}):({', '.join(strides)})]"
+
+
+def _at(axis: Axis) -> str:
+    return "" if axis == M else f"@{axis.name}"

@@ -1,4 +1,4 @@
-"""Layouts made of two, and the other way round (tile reference 3.8).
+"""Layouts made of two, and the other way round.
 
 `tile` repeats an inner layout at the places of an outer one, `direct_sum` adds their places; `outer_of_tile`,
 `inner_of_tile` and `direct_summand` find the one where the whole and the other are known.

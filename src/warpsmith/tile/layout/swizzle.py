@@ -2,7 +2,7 @@
 
     inner: bits [M+S, M+S+B) of an address are xored into bits [M, M+B); outer: the other way round
 
-M is `per_element` (a chunk of 2^M elements stays whole), B `swizzle_len`, S `atom_len`.  Tile reference 3.10.
+M is `per_element` (a chunk of 2^M elements stays whole), B `swizzle_len`, S `atom_len`.
 """
 
 from __future__ import annotations

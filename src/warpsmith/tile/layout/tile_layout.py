@@ -1,8 +1,8 @@
 """`TileLayout`: where each element of a tile lives, on named axes of threads and memory.
 
 In: shard, replica and offset.  Out: places of elements, spans, and the layouts that follow from one by itself (storage,
-canonical form, grouping, slicing).  Layouts made of two are in `operations`.  The rules are the tile reference's 3.2 to
-3.9; where that lists a defect, the right thing is done here: offsets that fuse onto one axis are added.
+canonical form, grouping, slicing).  Layouts made of two are in `operations`.  Offsets that fuse onto one axis are added
+(`docs/tile-defects.md`, B9).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from warpsmith.errors import InvalidLayout
 from warpsmith.tile.layout.axes import AXES, FUSED, Axis, axis_named
 from warpsmith.tile.layout.grouping import grouped, sliced_group
 from warpsmith.tile.layout.iters import Amount, Iter, digits, merged, product
-from warpsmith.tile.layout.notation import Spec
+from warpsmith.tile.layout.notation import Spec, layout_text
 
 __all__ = ["TileLayout", "row_major"]
 
@@ -73,9 +73,7 @@ class TileLayout:
         return hash(self._key())
 
     def __str__(self) -> str:
-        from warpsmith.tile.layout.text import layout_text
-
-        return layout_text(self)
+        return layout_text(self.shard, self.replica, self.offset)
 
     def __repr__(self) -> str:
         return f"TileLayout({self})"
@@ -214,7 +212,7 @@ class TileLayout:
 
     # ------------------------------------------------------------------------------------------------------ same places
     def canonical(self, *, fuse: bool = True) -> TileLayout:
-        """The same places with as few factors as possible, in the same order of elements (reference 3.5).
+        """The same places with as few factors as possible, in the same order of elements.
 
         With `fuse`, thread axes become the one axis that their scopes span (warpid and laneid become tx).
         """

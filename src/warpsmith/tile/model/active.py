@@ -2,8 +2,7 @@
 
 In: the conditions around it.  Out: `Active`: a mask over the block's threads, exact wherever the conditions depend on
 ids and constants alone, times conditions that are the same for the whole block (which leave either all of them or
-none); or unknown, with the reason and the place of the condition.  Collective primitives need it known.  Reference:
-tile.md 4.
+none); or unknown, with the reason and the place of the condition.  Collective primitives need it known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Regions that lie outside their buffer whatever the values are that they begin at.  Reference: tile.md 2.5 (B11).
+"""Regions that lie outside their buffer whatever the values are that they begin at.
 
 What leaves its buffer for some values only is found when the kernel runs in the simulator.
 """

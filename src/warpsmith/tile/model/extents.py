@@ -1,7 +1,7 @@
 """Extents that are expressions of symbols: `n * 4`, `n // 2`, `m + n`.
 
 In: the value that an author gave as an extent.  Out: `Extent`, which the arguments' checks evaluate for known symbols,
-and solve for one that isn't known yet where the expression is linear in it.  Reference: tile.md 2.1, 10.5.
+and solve for one that isn't known yet where the expression is linear in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The table of tile primitives: what each is called with, what it computes, and on which types.
 
 In: a primitive's name.  Out: its `Primitive`, which the front end checks calls with, dispatch gets formulas from, and
-the documentation is made of.  Reference: tile.md 2.5, 6.1, 8, 16.
+the documentation is made of.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What the operands of sum, max and min say: the shape of the result, and the type that partial results are held in.
 
 In: extents, axes, element types.  Out: what the front end checks, dispatch lowers and the simulator's meaning follows.
-Reference: tile.md 8.
 """
 
 from __future__ import annotations

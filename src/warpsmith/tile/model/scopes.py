@@ -1,7 +1,7 @@
 """The thread hierarchy: scope ids, the extents that follow from one another, and the launch.
 
 In: the `tile.scope_id` ops of a kernel.  Out: a `Launch`.  What an author leaves out is inferred: extents along a path
-multiply, and a warp has 32 lanes and a warpgroup four warps wherever the block divides so.  Reference: tile.md 2.2.
+multiply, and a warp has 32 lanes and a warpgroup four warps wherever the block divides so.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Shared out over the scope's threads as `gmem_smem` does.  Nothing waits: the author closes a group of copies with
 T.ptx.cp_async.commit_group(), waits for it with T.ptx.cp_async.wait_group(n), and then for the other threads with a
-barrier.  Reference: tile.md 9; PTX ISA, "cp.async".
+barrier.  Reference: PTX ISA, "cp.async".
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import math
 
 from warpsmith.ir.dialects import nvgpu
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import farthest, merged, refine
 from warpsmith.tile.dispatch.emission import address, distance_of
 from warpsmith.tile.dispatch.gpu.copy_shared import NOT_DISTRIBUTED
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SAME_ELEMENTS, SCOPE, capability, pair
-from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
+from warpsmith.tile.dispatch.registry import Predicate, Variant
 from warpsmith.tile.dispatch.widths import carve, elements, widest
 from warpsmith.tile.dispatch.work_sharing import shared_out, turns_in_words
 

@@ -1,7 +1,7 @@
 """`fallback`: a copy by one thread of the scope, element by element, for what no other variant takes.
 
 Every element's address is computed from its coordinates, so any two layouts do.  A buffer that is spread over threads
-is refused: one thread can't reach the registers of the others (tile.md 7.5, defect B6).
+is refused: one thread can't reach the registers of the others.
 """
 
 from __future__ import annotations

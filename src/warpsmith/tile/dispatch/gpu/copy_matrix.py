@@ -7,7 +7,7 @@ A lane of a tile holds two neighbours of one row:    row = lane / 4, columns 2 (
 
 Eight elements of a row (of a column, with .trans) must lie together, at multiples of 16 bytes, which a swizzle of such
 chunks keeps.  Where the rows are is free, for each lane gives the place of one; so is which registers a lane holds them
-in.  Up to four tiles go at once.  Elements of other sizes are left to `reg` (defect B7).  Reference: tile.md 7.4.
+in.  Up to four tiles go at once.  Elements of other sizes are left to `reg`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from warpsmith.indexing import Expr, add, const, dim, floordiv, mod, mul, substitute
 from warpsmith.ir.dialects import nvgpu
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Placement, merged, refine
 from warpsmith.tile.dispatch.emission import Term, address, digit_sum, loop, when
 from warpsmith.tile.dispatch.fragments import (
@@ -30,7 +31,7 @@ from warpsmith.tile.dispatch.fragments import (
 )
 from warpsmith.tile.dispatch.gpu.copy_register import split_threads
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SAME_ELEMENTS, SCOPE, lacks, pair
-from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
+from warpsmith.tile.dispatch.registry import Predicate, Variant
 from warpsmith.tile.dispatch.widths import base_alignment
 from warpsmith.tile.model.scopes import WARP
 

@@ -3,7 +3,7 @@
     R = S[(32, 8):(1@laneid, 1)], src row-major   ->   lane t: 8 elements from t * 8 on, in two moves of 16 bytes
 
 A tile that not every thread has a part of is moved by those that have one; of several copies each is loaded, and the
-first is stored.  Reference: tile.md 7.3 (whose defects B5 and B6 this doesn't share).
+first is stored.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import math
 
 from warpsmith.indexing import Expr, add, dim, mul, substitute
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, farthest, merged
 from warpsmith.tile.dispatch.emission import Distance, Term, digit_sum, distance_of, loop, when
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, pair
-from warpsmith.tile.dispatch.registry import Decline, Variant
+from warpsmith.tile.dispatch.registry import Variant
 from warpsmith.tile.dispatch.threads import Owners, owners
 from warpsmith.tile.dispatch.widths import carve, divisor, elements, widest
 

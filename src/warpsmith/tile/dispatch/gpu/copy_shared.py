@@ -3,7 +3,7 @@
     turn f, thread t:  vector number f * threads + t  of the region, in the order in which global memory is contiguous
 
 Neither side says which thread moves what, so neighbours in global memory go to neighbouring threads, in the widest
-vectors that both layouts allow.  Reference: tile.md 7.2.
+vectors that both layouts allow.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
     dst S[(32, 8):(1@laneid, 1)]   ->   for f in 0..8:  R[f] = sqrt(R[f])
 
 The destination's layout says who holds what; every source must lie on the same threads, or be there in copies.
-Reference: tile.md 6.3, 6.4.
 """
 
 from __future__ import annotations
@@ -11,13 +10,14 @@ from __future__ import annotations
 import math
 
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Placement, merged, refine
 from warpsmith.tile.dispatch.elementwise import ELEMENTWISE, compute, source_roles
 from warpsmith.tile.dispatch.emission import Term, digit_sum, loop
 from warpsmith.tile.dispatch.gpu.copy_register import split_threads
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, ROUNDING, SCOPE, all_in
-from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
+from warpsmith.tile.dispatch.registry import Predicate, Variant
 from warpsmith.tile.frontend.scalars import Operand
 from warpsmith.tile.frontend.values import Scalar
 

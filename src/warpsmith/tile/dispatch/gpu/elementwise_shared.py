@@ -2,7 +2,7 @@
 
 Neighbouring elements of the destination go to neighbouring threads.  A barrier of the scope follows: the results are
 there for all of its threads.  Before it the author must have placed one if other threads made the sources.  Addresses
-are computed element by element, from each layout (tile.md 6.5; B4 and B8 come of not doing so).
+are computed element by element, from each layout.
 """
 
 from __future__ import annotations

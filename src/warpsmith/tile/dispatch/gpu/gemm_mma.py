@@ -8,7 +8,7 @@ Which lane holds an element is the hardware's choice; digits of a dim that two o
 
 `layout/matrix.py` has such layouts: mma_a, mma_b, mma_c.  Their order within a dim is free, as the rows of a product
 may be numbered anyhow; so a product's own layout serves as the next one's first factor.  Bits of m and n may also be
-warps, the same in both operands.  Reference: tile.md 9; PTX ISA, "Matrix fragments for mma.m16n8k16".
+warps, the same in both operands.  Reference: PTX ISA, "Matrix fragments for mma.m16n8k16".
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from warpsmith.indexing import add
 from warpsmith.ir.core.types import F32
 from warpsmith.ir.dialects import arith, nvgpu, vector
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Placement, Step, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum, loop
 from warpsmith.tile.dispatch.fragments import (
@@ -32,7 +33,7 @@ from warpsmith.tile.dispatch.fragments import (
 )
 from warpsmith.tile.dispatch.gpu.copy_register import split_threads
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in, capability
-from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
+from warpsmith.tile.dispatch.registry import Predicate, Variant
 from warpsmith.tile.layout.matrix import mma_a, mma_b, mma_c
 from warpsmith.tile.model.scopes import WARP
 

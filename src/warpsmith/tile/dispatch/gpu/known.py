@@ -1,6 +1,6 @@
 """Lowerings that are known and aren't here, for they need hardware that no other lowering uses: each always refuses.
 
-They are listed with the others where a call finds no lowering, and `dispatch=` may ask for one.  Reference: tile.md 16.
+They are listed with the others where a call finds no lowering, and `dispatch=` may ask for one.
 """
 
 from __future__ import annotations

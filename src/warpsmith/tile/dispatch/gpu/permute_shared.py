@@ -8,7 +8,7 @@ the order is chosen by counting turns of the banks for reads and writes.  Three 
     xor           lane l takes neighbour l of the destination, and neighbour l ^ r of the source in turn r
 
 A transpose has no conflicts in the third: in every turn the lanes are at different places of both.  A barrier of the
-warp follows: the results are there for all lanes.  Reference: tile.md 9, 3.10.
+warp follows: the results are there for all lanes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import memref
 from warpsmith.ir.dialects import arith, memory, nvgpu, tile
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, Placement, distance_to, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum, load, loop, store
 from warpsmith.tile.dispatch.fragments import halves, take
 from warpsmith.tile.dispatch.gpu.copy_shared import NOT_DISTRIBUTED
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, all_in
-from warpsmith.tile.dispatch.registry import Decline, Predicate, Variant
+from warpsmith.tile.dispatch.registry import Predicate, Variant
 from warpsmith.tile.dispatch.widths import carve, elements, widest
 from warpsmith.tile.layout.banks import BANK_BYTES, BANKS, turns_of
 from warpsmith.tile.model.scopes import WARP

@@ -4,7 +4,7 @@ over the warps that share it, through shared memory.
     src S[(4, 32, 8):(1@warpid, 1@laneid, 1)], dst on all threads   ->   8 registers, 5 shuffles, 4 partial results
 
 Every thread that dst lies on gets the result.  A dst with a slot for each thread that a reduced dim is spread over gets
-each thread's own partial result, or with `thread_reduce=True` all of them the whole.  Reference: tile.md 8.
+each thread's own partial result, or with `thread_reduce=True` all of them the whole.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import I32
 from warpsmith.ir.dialects import arith, memory
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import Digit, refine
 from warpsmith.tile.dispatch.emission import Term, digit_sum, loop, when
 from warpsmith.tile.dispatch.gpu.copy_register import split_threads
 from warpsmith.tile.dispatch.gpu.elementwise_shared import barrier
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in
 from warpsmith.tile.dispatch.reduction import REDUCTIONS, Reduction, combine, finish, fold, partial, reduction
-from warpsmith.tile.dispatch.registry import Decline, Variant
+from warpsmith.tile.dispatch.registry import Variant
 from warpsmith.tile.dispatch.threads import Owners, owners
 from warpsmith.tile.frontend.values import Scalar
 from warpsmith.tile.model.scopes import WARP

@@ -2,7 +2,7 @@
 
     32 x 64, rows, 128 threads   ->   4 lanes an output: each adds up 16 elements, two shuffles add up the lanes
 
-How many lanes is what takes the fewest turns, those that bank conflicts cost included.  Reference: tile.md 8.
+How many lanes is what takes the fewest turns, those that bank conflicts cost included.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from warpsmith.indexing import add, const, floordiv, minimum, mod, mul
 from warpsmith.ir.core.types import I32
 from warpsmith.ir.dialects import arith
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.digits import distance_to
 from warpsmith.tile.dispatch.emission import Term, conjunction, counted, digit_sum, loop, when
 from warpsmith.tile.dispatch.gpu.elementwise_shared import barrier
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, all_in
 from warpsmith.tile.dispatch.reduction import REDUCTIONS, Reduction, combine, finish, partial, reduction
-from warpsmith.tile.dispatch.registry import Decline, Variant
+from warpsmith.tile.dispatch.registry import Variant
 from warpsmith.tile.frontend.values import Scalar
 from warpsmith.tile.layout.banks import BANK_BYTES, BANKS
 from warpsmith.tile.model.scopes import WARP

@@ -1,4 +1,4 @@
-"""`T.cuda`: synchronisation and exchange among threads.  Reference: tile.md 2.6."""
+"""`T.cuda`: synchronisation and exchange among threads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`T`: what a kernel's author says about parameters, buffers, ids, scalars and synchronisation.
 
 Each function acts on the kernel that is being read (`state.current()`); outside one it is an error.  Spelling is the
-peer's (tile.md 2).
+peer's.
 """
 
 from __future__ import annotations

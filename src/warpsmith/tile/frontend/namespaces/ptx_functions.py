@@ -1,4 +1,4 @@
-"""`T.ptx`: waiting for copies in flight.  Reference: tile.md 2.6, 9."""
+"""`T.ptx`: waiting for copies in flight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts as text, which reads back to the same layout.
+"""Layouts out of their text, as `str` gives it.
 
 S[(32, 8):(1@laneid, 1)] + R[2:4@warpid] + 5@laneid
 swizzle(3, 3, 3, inner) of S[(8, 64):(64, 1)]
@@ -7,7 +7,6 @@ swizzle(3, 3, 3, inner) of S[(8, 64):(64, 1)]
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from warpsmith.errors import InvalidLayout
 from warpsmith.tile.layout.axes import AXES, Axis, axis_named
@@ -15,30 +14,9 @@ from warpsmith.tile.layout.iters import Iter
 from warpsmith.tile.layout.swizzle import ComposeLayout
 from warpsmith.tile.layout.tile_layout import TileLayout
 
-__all__ = ["layout_text", "parse_layout"]
+__all__ = ["parse_layout"]
 
 M = AXES["m"]
-
-
-def layout_text(layout: TileLayout) -> str:
-    """The text of a layout."""
-    parts = [_part("S", layout.shard)]
-    if layout.replica:
-        parts.append(_part("R", layout.replica))
-    parts += [f"{amount}{_at(axis)}" for axis, amount in layout.offset.items()]
-    return " + ".join(parts)
-
-
-def _part(letter: str, iters: Sequence[Iter]) -> str:
-    extents = [str(each.extent) for each in iters]
-    strides = [f"{each.stride}{_at(each.axis)}" for each in iters]
-    if len(iters) == 1:
-        return f"{letter}[{extents[0]}:{strides[0]}]"
-    return f"{letter}[({', '.join(extents)}):({', '.join(strides)})]"
-
-
-def _at(axis: Axis) -> str:
-    return "" if axis == M else f"@{axis.name}"
 
 
 _SWIZZLE = re.compile(r"swizzle\((\d+), *(\d+), *(\d+), *(inner|outer)\) of ")
