@@ -214,30 +214,6 @@ def test_broken_top_level_op_is_named(text: str, wanted: str) -> None:
     assert wanted in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("stage", "body", "wanted"),
-    [
-        ("emitted", "cf.br ^bb1\n^bb1:", "cf.br"),
-        ("scf", "%0 = xla_gpu.predicated_extract %u[%i] if %c else %x : tensor<8xf32>", "xla_gpu.predicated_extract"),
-        ("flat", "%0 = tensor.extract %t[%i, %i] : tensor<4x8xf32>", "rank 2"),
-        ("memref", "%0 = tensor.extract %u[%i] : tensor<8xf32>", "tensor"),
-        ("llvm", "%0 = arith.addf %x, %x : f32", "func.func"),
-    ],
-)
-def test_ops_that_should_be_gone_at_a_stage_are_refused(stage: str, body: str, wanted: str) -> None:
-    module = parse_module(within(body))
-    verify(module)
-    with pytest.raises(InvalidIr, match=stage) as caught:
-        verify(module, stage)
-    assert wanted in str(caught.value)
-
-
-def test_unknown_stage_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(InvalidIr, match="unknown stage") as caught:
-        verify(parse_module("gpu.barrier"), "flatt")
-    assert caught.value.help == "did you mean 'flat'?"
-
-
 def test_unregistered_ops_pass_only_when_asked() -> None:
     module = parse_module('"foo.bar"() : () -> ()', allow_unregistered=True)
     with pytest.raises(InvalidIr, match="no dialect has this op"):

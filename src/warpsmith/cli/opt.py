@@ -20,6 +20,9 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list-passes", action="store_true", help="print each pass with its options and contract")
     parser.add_argument("--time-passes", action="store_true", help="print what each pass took, on standard error")
+    parser.add_argument(
+        "--verify-each", action="store_true", help="also refuse what a pass says it leaves none of, after it and later"
+    )
     parser.add_argument("--generic", action="store_true", help="print MLIR's generic form, which mlir-opt reads")
     parser.add_argument(
         "--allow-unregistered-dialect", action="store_true", help="take ops that Warpsmith doesn't know"
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         read_text(arguments.file), arguments.file, allow_unregistered=arguments.allow_unregistered_dialect
     )
     verify(module)
-    timings = manager.run_pipeline(module, calls, verify=lambda op, _: verify(op))
+    timings = manager.run_pipeline(module, calls, verify=lambda op, _: verify(op), legality=arguments.verify_each)
     write_text(arguments.output, print_op(module, generic=arguments.generic))
     if arguments.time_passes:
         for timing in timings:

@@ -15,8 +15,10 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import MemRefType, memref
 from warpsmith.ir.dialects import func, memory
 from warpsmith.passes.lower_tensors import SHARED
+from warpsmith.passes.support.legality import Types
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = (Types("shared memory", lambda type: isinstance(type, MemRefType) and type.space == SHARED),)
 
 LINE_BYTES = 64
 

@@ -2,7 +2,7 @@
 
     %r = xla_gpu.pure_call @f(%x) : (index) -> f32   ->   %r = func.call @f(%x) : (index) -> f32
 
-From here on calls may touch memory, so CSE no longer merges them.  Attributes stay.  Pipeline reference 6.1.
+From here on calls may touch memory, so CSE no longer merges them.  Attributes stay.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.pure_call",)
 
 
 def run(module: Operation) -> None:

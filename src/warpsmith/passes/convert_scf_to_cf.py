@@ -5,7 +5,7 @@
           ^head(%i, %a): %more = arith.cmpi slt, %i, %hi ; cf.cond_br %more, ^body, ^exit
           ^body: ... ; %next = arith.addi %i, %s ; cf.br ^head(%next, %b)
 
-Inner structures are rewritten first.  Reference: pipeline.md 6.10.
+Inner structures are rewritten first.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.dialects import arith, func, scf
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("scf.*",)
 
 
 def run(module: Operation) -> None:

@@ -6,7 +6,7 @@
 
 Two ops are equal when name, operands, attributes, result types and regions are.  An op sees the ops before it in its
 own block and in the blocks around it, up to the function.  Ops that only read memory are merged within a block when
-nothing was written in between.  Pipeline reference 13.4.
+nothing was written in between.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     func.func private @dead() { @callee }  ->
     func.func private @callee() {...}
 
-The inliner counts uses, so a dead caller would make a callee of one live use look shared.  Pipeline reference 5.2.
+The inliner counts uses, so a dead caller would make a callee of one live use look shared.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 f32 division and square root, what `expand-float-ops` widened among them; `exp` and `log` where the emitter allowed it
 (f16 and bf16).  A reciprocal is left as a division with the flag `afn`, which the backend makes `rcp.approx`.  Nothing
-happens on a CPU, or in the mode `strict`.  Reference: pipeline.md 7.2 and 7.4; `numerics/modes.py` has the rows.
+happens on a CPU, or in the mode `strict`.  `numerics/modes.py` has the rows.
 """
 
 from __future__ import annotations

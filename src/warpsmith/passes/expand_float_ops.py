@@ -9,7 +9,7 @@ narrowed and widened again between two ops.
 On a CPU bf16 is rounded by integers: `r = b + 0x7fff + ((b >> 16) & 1)`, low half cleared.  Measured, that beats the
 AVX512-BF16 instruction, which flushes subnormals and would need a guard.  A NaN needs no care where the value comes
 from widened operands: its low 16 bits are zero, so no carry reaches the exponent.  On a GPU the conversions stay
-(`cvt.rn.bf16.f32`), and sm_90 adds and multiplies bf16 by itself.  Reference: pipeline.md 6.8, 6.9; design, "LLVM".
+(`cvt.rn.bf16.f32`), and sm_90 adds and multiplies bf16 by itself.
 """
 
 from __future__ import annotations

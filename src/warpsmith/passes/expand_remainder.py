@@ -19,6 +19,7 @@ from warpsmith.ir.core.types import F32, F64, I32, I64, INDEX, Type, VectorType,
 from warpsmith.ir.dialects import arith, func, scf, vector
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("arith.remf",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ NaN in `FN` and `FNUZ` ones, the largest value in f4E2M1FN; a NaN keeps its sign
 which has no NaN, gets -0.  f8E8M0FNU holds powers of two alone: ties go up, and what isn't positive is NaN.
 
 Any other arithmetic on these types is done in f32 and rounded once.  With `f16`, conversions from and to f16 are
-expanded as well, for x86 processors without F16C.  Reference: pipeline.md 6.9, emitters.md 9.3.
+expanded as well, for x86 processors without F16C.
 """
 
 from __future__ import annotations

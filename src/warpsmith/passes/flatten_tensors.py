@@ -4,8 +4,8 @@
             : tensor<8x16xf32>         ->   %e = tensor.extract %t[%d] : tensor<128xf32>
 
 Layouts (a tensor's encoding) are applied here and gone afterwards; so are ranks of vectors.  Rank 0 and 1 stay.  As
-upstream's pass of greedy patterns and casts (pipeline reference 5.9), except: types are changed in place in one walk,
-so nothing can be left unconverted.
+XLA's pass of greedy patterns and casts (`flatten_tensors.cc`), except: types are changed in place in one walk, so
+nothing can be left unconverted.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ from warpsmith.ir.dialects import arith
 from warpsmith.ir.dialects.vector import DYNAMIC
 from warpsmith.passes.canonicalize import indexing, merge
 from warpsmith.passes.canonicalize import tensor as tensor_patterns
+from warpsmith.passes.support.legality import HIGH_RANK
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = (HIGH_RANK,)
 
 # Which operand is the tensor; its indices follow.
 _ACCESSES = {

@@ -5,7 +5,7 @@
 
 Functions are taken callees first; calls found in an inlined body are looked at too; CSE runs on each function between
 the rounds, so that equal calls have become one before uses are counted.  Private functions left without users go.  The
-rules are `_decide`'s (pipeline reference 3.5): inlining a function that is called with different indices would multiply
+rules are `_decide`'s: inlining a function that is called with different indices would multiply
 code.  `inline-calls` runs the same with a rule more.
 """
 

@@ -3,7 +3,7 @@
     %a = xla_gpu.pure_call @add(%x, %y)        %a = arith.addf %x, %y
     %b = xla_gpu.pure_call @add(%a, %z)   ->   %b = arith.addf %a, %z
 
-`inline` keeps a function that is called more than once, as upstream does, which leaves the rest to LLVM's inliner.  We
+`inline` keeps a function that is called more than once, as XLA does, which leaves the rest to LLVM's inliner.  We
 run LLVM without one, and a call in a hot loop would stop our vectoriser.  So, at the end of the tensor passes: small
 functions of scalars (a reduction's combiner) are inlined always, others while all copies together are at most `growth`
 ops.

@@ -5,7 +5,7 @@
 
 On a CPU the library is the platform's libm, which the process has loaded; on a GPU it is libdevice (`__nv_exp`), which
 `backends/nvptx/libdevice.py` links.  Our own expansions (`expand-math`) are for f32 and narrower, and done by now.  The
-call keeps the op's name in `warpsmith.library`.  Reference: pipeline.md 7.2.
+call keeps the op's name in `warpsmith.library`.
 """
 
 from __future__ import annotations

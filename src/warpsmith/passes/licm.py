@@ -6,7 +6,7 @@
     }                                       }
 
 Ops that sit directly in a loop's body, have no effects, and use only values from outside go before the loop, inner
-loops first (pipeline reference 5.10).  As upstream, except: an op that touches memory or may trap (`is_speculatable`)
+loops first.  As MLIR's `loop-invariant-code-motion`, except: an op that touches memory or may trap (`is_speculatable`)
 moves only out of a loop that is known to run, so nothing is read that the program would not have read.
 """
 

@@ -9,7 +9,7 @@
 
 A body that doesn't look at the old value is a plain store: elements of whole bytes never tear.  Which instructions an
 architecture has, and how smaller elements are exchanged within a word, is LLVM's to know: it makes the same loops where
-it must.  The old value decides whether another thread came in between, bit for bit.  Reference: pipeline.md 6.3.
+it must.  The old value decides whether another thread came in between, bit for bit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from warpsmith.ir.core.types import I1, MemRefType, Type, bit_width
 from warpsmith.ir.dialects import arith, memory, scf
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.atomic_rmw",)
 
 _FLOATS = {"arith.addf": "addf"}
 _INTEGERS = {

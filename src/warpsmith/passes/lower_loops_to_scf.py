@@ -5,7 +5,7 @@
                                                    scf.if %in { %d = apply_indexing #map(%t)[%s]; body } else { %iter }
 
 Every constraint and every dim's bounds are checked here, redundant or not: `simplify-arith` decides those that follow
-from `xla.range`.  Pipeline reference 5.7.
+from `xla.range`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from warpsmith.ir.core.types import I1
 from warpsmith.ir.dialects import arith, gpu, scf
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.loop",)
 
 
 def run(module: Operation) -> None:

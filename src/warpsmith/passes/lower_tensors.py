@@ -8,8 +8,8 @@
 
 Destination-passing style makes this a walk, not an analysis: every tensor value stands for the buffer that its
 chain of inserts began with, so its result is replaced by its destination, and loops and branches stop carrying it.
-Vector transfers become vector.load/store; a shared tile and a dense constant become module-level buffers.  Reference:
-pipeline.md 6.2 (there straight to LLVM).
+Vector transfers become vector.load/store; a shared tile and a dense constant become module-level buffers.  XLA's
+`lower_tensors.cc` goes straight to LLVM.
 """
 
 from __future__ import annotations
@@ -22,8 +22,17 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Value, row
 from warpsmith.ir.core.types import MemRefType, TensorType, Type, VectorType, bit_width, memref
 from warpsmith.ir.dialects import arith, func
+from warpsmith.passes.support.legality import TENSORS
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = (
+    "tensor.*",
+    "vector.transfer_read",
+    "vector.transfer_write",
+    "xla_gpu.allocate_shared",
+    "xla_gpu.sync_threads",
+    TENSORS,
+)
 
 SHARED = 3  # the address space of a block's shared memory
 GLOBAL_ALIGNMENT = 16  # of every buffer of the module

@@ -15,6 +15,7 @@ from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import arith, func, scf
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.workgroup_id",)
 
 
 def run(module: Operation) -> None:

@@ -2,7 +2,7 @@
 
     %b = xla_gpu.workgroup_id x {xla.range = ...}   ->   %b = gpu.block_id  x {xla.range = ...}
 
-Pipeline reference 5.3.  On a CPU the work group's index stays: it is an argument of the kernel there.
+On a CPU the work group's index stays: it is an argument of the kernel there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import gpu
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.workgroup_id",)
 
 
 def run(module: Operation) -> None:

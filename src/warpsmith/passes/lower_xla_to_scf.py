@@ -8,7 +8,7 @@
     %s = xla_gpu.shuffle_reduce(%a) to 2 combiner=@add       ->   %b, %_ = gpu.shuffle down %a, 2, 32
                                                                   %c = pure_call @add(%a, %b), then the same by 1
 
-Pipeline reference 5.4.  A value that isn't 32 bits wide is shuffled as the 32-bit words that hold it.
+A value that isn't 32 bits wide is shuffled as the 32-bit words that hold it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from warpsmith.ir.dialects import arith, gpu, memory, scf
 from warpsmith.ir.dialects import vector as vec
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.predicated_insert", "xla_gpu.predicated_extract", "xla_gpu.shuffle_reduce")
 
 
 def run(module: Operation, warp_size: int = 32) -> None:

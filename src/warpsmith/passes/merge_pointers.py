@@ -4,7 +4,7 @@
       ->  @main(%a {llvm.noalias}, %b {llvm.noalias}, %out {llvm.noalias}), and %out's uses are %a's
 
 The entry keeps its signature (it is the launch ABI); other functions lose the doubled parameter and their callers the
-operand.  `xla.not_invariant` keeps `noalias` off.  Reference: pipeline.md 6.5.
+operand.  `xla.not_invariant` keeps `noalias` off.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     }
 
 Loops from 0 in steps of 1 to a constant T, inner ones first: all of it when T is at most the limit, else by the largest
-divisor of T that keeps the body small (pipeline reference 5.13).  The limit is the option `max_unroll`; 0 takes the
+divisor of T that keeps the body small (XLA's `optimize_loops.cc`).  The limit is the option `max_unroll`; 0 takes the
 entry's `warpsmith.unroll`, else 4.
 """
 

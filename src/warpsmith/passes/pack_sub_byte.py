@@ -13,7 +13,7 @@ unless all that is ever stored there is whole bytes.
 
 On a CPU every buffer takes a byte an element, upper bits zero: what numpy has, so arrays come and go without a copy,
 and no two threads share a byte.  A packed entry keeps the former types of its buffers in `warpsmith.unpacked`, for
-whoever launches it.  Reference: emitters.md 6.2, pipeline.md 6.2.
+whoever launches it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,12 @@ from warpsmith.ir.core.types import (
 )
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, func, memory, vector
+from warpsmith.passes.support.legality import Types
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = (
+    Types("buffers of 4- and 2-bit elements", lambda type: isinstance(type, MemRefType) and _is_narrow(type.element)),
+)
 
 
 def run(module: Operation, *, target: str = "") -> None:

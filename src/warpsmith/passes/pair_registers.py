@@ -6,7 +6,6 @@
 Sums, products and differences of f32 are instructions for pairs from compute capability 10.0 on (add.rn.f32x2); so are
 conversions of f32 to f16 and bf16 from 8.0 on (cvt.rn.f16x2.f32).  All round to nearest and keep subnormals, as those
 for one register do, so results have the same bits.  A loop with any other op stays: LLVM would take its pairs apart.
-Reference: tile.md 6.1 and 6.4, PTX ISA 8.6.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     xla_gpu.loop ()[s0 in 0..3], t + s0 * 128 in [0, 400]   ->   xla_gpu.loop ()[s0 in 0..2]
                                                                  xla_gpu.loop ()[s0 = 3], t in [0, 16]
 
-Pipeline reference 5.6.  Symbols are taken from last to first while the trips seen so far are below 64; whether a
+Symbols are taken from last to first while the trips seen so far are below 64; whether a
 constraint is implied by the bounds is the map simplifier's to say.
 """
 

@@ -1,6 +1,7 @@
 """The passes in order, for each kind of target.
 
-XLA's order (pipeline reference 1), except: `simplify-arith` also runs right after the loops became scf, so that bounds
+XLA's order (its passes are in `xla/codegen/emitters/transforms/` and `xla/backends/gpu/codegen/emitters/transforms/`),
+except: `simplify-arith` also runs right after the loops became scf, so that bounds
 checks that follow from `xla.range` are gone before tensors are flattened and loops vectorised.
 """
 

@@ -5,7 +5,7 @@
 
 A dividend that its ranges prove non-negative is divided unsigned, which is the cheap form; another gets floor
 semantics by a signed division and a correction.  Summands that are defined farthest out come first, so that
-`licm` can hoist the outer part of a sum.  Reference: pipeline.md 6.6.
+`licm` can hoist the outer part of a sum.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import arith, gpu
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = ("xla_gpu.apply_indexing",)
 
 
 def run(module: Operation) -> None:

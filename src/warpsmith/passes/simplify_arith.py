@@ -6,7 +6,7 @@
 
 Step A notes ranges (one walk); step B decides comparisons, picks winners of min and max, narrows the bounds of index
 maps, and moves truncations below bit operations; step C is scf's canonical forms, so that ifs with decided conditions
-vanish (pipeline reference 5.1).  As upstream, except: a range that could leave its type's width is not noted (integers
+vanish.  As XLA's `simplify_arith.cc`, except: a range that could leave its type's width is not noted (integers
 wrap); unsigned comparisons are decided only for values known not to be negative.
 """
 

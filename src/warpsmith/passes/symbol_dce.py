@@ -2,7 +2,7 @@
 
     memref.global "private" @table = ...   ->   (gone)
 
-Pipeline reference 13.5.  A cycle of private functions that only call each other goes as well.
+A cycle of private functions that only call each other goes as well.
 """
 
 from __future__ import annotations

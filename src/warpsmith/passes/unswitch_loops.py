@@ -4,8 +4,8 @@
       scf.if %c { body }             ->        scf.for %i = ... { body }
     }                                        }
 
-For a loop whose body is one scf.if and the yield (pipeline reference 5.11); together with the canonical forms of scf,
-so that a nest is unswitched from the inside out.  As upstream, except: the condition must come from outside the loop.
+For a loop whose body is one scf.if and the yield; together with the canonical forms of scf,
+so that a nest is unswitched from the inside out.  As XLA's pass, except: the condition must come from outside the loop.
 """
 
 from __future__ import annotations

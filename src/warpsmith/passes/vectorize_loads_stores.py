@@ -6,7 +6,7 @@
       scf.yield %n                              scf.yield %o, %u
     }                                         }  vector.transfer_write %r#1, %o[%base]
 
-Pipeline reference 5.12 (1) to (3).  The loop runs from 0 in steps of 1 to a power of two of at most 32; the index is
+The loop runs from 0 in steps of 1 to a power of two of at most 32; the index is
 the induction variable plus something that is a multiple of the vector's length; the vector has at most 256 bits.
 """
 

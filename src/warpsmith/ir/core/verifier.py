@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from warpsmith.errors import InvalidIr, did_you_mean
 from warpsmith.ir.analysis.destination import check_destinations
 from warpsmith.ir.analysis.dominance import dominator_tree
-from warpsmith.ir.analysis.legality import check_stage
 from warpsmith.ir.core.attributes import StringAttr, SymbolRefAttr
 from warpsmith.ir.core.diagnostics import invalid
 from warpsmith.ir.core.operands import operand_groups, split
@@ -28,15 +27,12 @@ __all__ = ["verify"]
 _SYMBOL_USES = ("callee", "combiner", "global_name", "name")
 
 
-def verify(module: Operation, stage: str | None = None, *, allow_unregistered: bool = False) -> None:
-    """Raise InvalidIr if `module` breaks a rule.
+def verify(module: Operation, *, allow_unregistered: bool = False) -> None:
+    """Raise InvalidIr if `module` breaks a rule.  `allow_unregistered` takes ops that no dialect here has, as they are.
 
-    `stage` (emitted, scf, flat, memref, llvm: `legality.py`) adds which ops may be alive there.  `allow_unregistered`
-    takes ops that no dialect here has, as they are.
+    Which ops may be alive after a pass, the pass says (`passes/support/legality.py`).
     """
     _Verifier(allow_unregistered).run(module)
-    if stage is not None:
-        check_stage(module, stage)
 
 
 class _Verifier:

@@ -3,7 +3,7 @@
     %a = arith.addi %x, %c1 : index
     %b = arith.addi %a, %c2 : index   ->   %b = arith.addi %x, %c3 : index
 
-Only rules that keep every bit (pipeline reference 13.3); what needs ranges is in `passes/simplify_arith.py`.
+Only rules that keep every bit; what needs ranges is in `passes/simplify_arith.py`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 apply_indexing: symbols become dims, constants go into the map, producers are composed (when this is their only use,
 they are linear, or the map gets simpler), equal operands share a dim, unused dims go, results that are constants or
-bare variables leave the op (pipeline reference 3.3 a-g).  Loops: dims that are one known value, or computed by an
-apply_indexing, go into the map (3.4).  As upstream, except: a dim shared by producer and consumer gets the bounds that
+bare variables leave the op.  Loops: dims that are one known value, or computed by an
+apply_indexing, go into the map.  As in XLA, except: a dim shared by producer and consumer gets the bounds that
 both state.
 """
 

@@ -2,7 +2,7 @@
 
     %r = scf.if %true -> (f32) { scf.yield %a : f32 } else { scf.yield %b : f32 }   ->   uses of %r use %a
 
-Pipeline reference 13.3.  As upstream, except: results that two branches yield from outside become a select only for
+As MLIR's, except: results that two branches yield from outside become a select only for
 scalars and vectors (a tensor stands for a buffer and can't be selected).
 """
 

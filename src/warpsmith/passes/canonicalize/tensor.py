@@ -1,9 +1,7 @@
 """Canonical forms of tensor ops and casts: elements of constants, of from_elements, of what was just inserted.
 
-    %t = tensor.from_elements %a, %b : tensor<2xf32>
-    %x = tensor.extract %t[%c1] : tensor<2xf32>        ->   uses of %x use %b
-
-Pipeline reference 13.3.
+%t = tensor.from_elements %a, %b : tensor<2xf32>
+%x = tensor.extract %t[%c1] : tensor<2xf32>        ->   uses of %x use %b
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     %v = vector.insert %x, %w [%c1] : f32 into vector<4xf32>
     %y = vector.extract %v[%c1] : f32 from vector<4xf32>       ->   uses of %y use %x
 
-Pipeline reference 13.3.  Rank-1 vectors alone.
+Rank-1 vectors alone.
 """
 
 from __future__ import annotations

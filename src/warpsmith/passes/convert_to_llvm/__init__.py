@@ -6,7 +6,7 @@
 
 Ops with a one-to-one form (`OpRow.llvm`) are renamed where they stand; the others have a function in one of this
 package's tables.  `index` becomes an integer of the kernel's index width, a memref a bare pointer, an f8 or f4 an
-integer of its width.  Reference: pipeline.md 6.10, 7.1.
+integer of its width.
 """
 
 from __future__ import annotations
@@ -14,11 +14,21 @@ from __future__ import annotations
 from warpsmith.errors import LoweringError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import REGISTRY, Operation
+from warpsmith.ir.core.types import IndexType, MemRefType, TensorType
 from warpsmith.ir.dialects import func
 from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, nvgpu, vectors
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
+from warpsmith.passes.support.legality import Types
 
 CONTRACT = "bit-exact"
+ILLEGAL_AFTER = (
+    *(
+        f"{dialect}.*"
+        for dialect in ("arith", "cf", "func", "gpu", "math", "memref", "nvgpu", "scf", "tensor", "vector")
+    ),
+    *("xla_cpu.*", "xla_gpu.*", "builtin.unrealized_conversion_cast"),
+    Types("tensors, buffers and index", lambda type: isinstance(type, (TensorType, MemRefType, IndexType))),
+)
 
 _HANDLERS: dict[str, Handler] = {**functions.TABLE, **memory.TABLE, **vectors.TABLE, **arithmetic.TABLE, **nvgpu.TABLE}
 

@@ -1,7 +1,7 @@
 """Functions, globals, calls and branches, and what a kernel asks of the hardware it runs on.
 
 A GPU entry takes one pointer an argument.  A CPU entry takes (argv, begin, end): an array of pointers, and the work
-groups that this call runs (the pass lower-workgroups made that loop).  Reference: pipeline.md 7.1.
+groups that this call runs (the pass lower-workgroups made that loop).
 """
 
 from __future__ import annotations

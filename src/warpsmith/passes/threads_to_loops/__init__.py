@@ -44,6 +44,7 @@ from warpsmith.passes.threads_to_loops.splitter import Splitter
 __all__ = ["run"]
 
 CONTRACT = "bit-exact for programs without races"
+ILLEGAL_AFTER = ("gpu.*", "nvgpu.*", "nvvm.*")
 
 
 def run(module: Operation) -> None:

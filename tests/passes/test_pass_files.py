@@ -8,7 +8,7 @@ import pytest
 
 from warpsmith.passes.manager import names
 
-FILES = {path.stem for path in (Path(__file__).parent / "passes").glob("*.mlir")}
+FILES = {path.stem for path in (Path(__file__).parent / "text").glob("*.mlir")}
 
 
 @pytest.mark.parametrize("name", names())

@@ -1,4 +1,4 @@
-"""Text tests of the passes: each file in passes/ says what goes in, which passes run, and what comes out."""
+"""Text tests of the passes: each file in text/ says what goes in, which passes run, and what comes out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpsmith.ir.text.printer import print_module
 from warpsmith.passes.manager import run_pipeline
 
 assert warpsmith.ir.dialects.arith
-FILES = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
+FILES = sorted((Path(__file__).parent / "text").glob("*.mlir"))
 
 
 def optimize(text: str, passes: str) -> str:
