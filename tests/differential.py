@@ -25,13 +25,13 @@ from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo_passes import wrap
 from warpsmith.ir.core.ssa import Operation, Trait
 from warpsmith.ir.core.types import numpy_dtype
 from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.ir.text.printer import print_module
+from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
 from warpsmith.passes.manager import PassCall, lookup
 from warpsmith.schedule.schedule import plan
@@ -58,7 +58,7 @@ def fusion_of(module: HloModule) -> HloInstruction:
 
 def simulate(module: Operation, kernel: EmittedKernel, arrays: Sequence[Array]) -> list[Array]:
     """The kernel's outputs in logical order; `module` is its IR at some stage."""
-    shapes = [each.shape for each in kernel.args]
+    shapes = kernel.arguments
     flat = [to_memory(array, shape) for array, shape in zip(arrays, shapes, strict=False)]
     outputs = shapes[len(arrays) :]
     sizes = [(len(to_memory(np.empty(s.dims, s.dtype.numpy), s)), _stored(s)) for s in outputs]
@@ -69,7 +69,7 @@ def simulate(module: Operation, kernel: EmittedKernel, arrays: Sequence[Array]) 
     return [from_memory(data, shape) for data, shape in zip(found, outputs, strict=True)]
 
 
-def _stored(shape: Shape) -> np.dtype[Any]:
+def _stored(shape: Argument) -> np.dtype[Any]:
     """The numpy dtype of a shape's elements in a kernel's memory."""
     return numpy_dtype(scalar_type(shape.dtype))
 

@@ -57,12 +57,12 @@ def launched(row: dict[str, Any]) -> tuple[dict[str, Any], EmittedKernel]:
     kernel = emit(fusion_of(parse_hlo(row["hlo"])), device("H200"))
     verify(kernel.module)
     found = {
-        "emitter": kernel.emitter,
-        "variant": kernel.variant,
-        "grid": list(kernel.grid),
-        "block": list(kernel.block),
-        "factor": kernel.unroll,
-        "shared_bytes": kernel.shared_bytes,
+        "emitter": kernel.origin.emitter,
+        "variant": kernel.origin.variant,
+        "grid": list(kernel.launch.grid),
+        "block": list(kernel.launch.block),
+        "factor": kernel.launch.unroll,
+        "shared_bytes": kernel.launch.shared_bytes,
     }
     return found, kernel
 

@@ -20,6 +20,7 @@ from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes import wrap
 from warpsmith.ir.core.verifier import verify
+from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.schedule.schedule import plan
@@ -36,27 +37,27 @@ def random_inputs(module: HloModule, seed: int = 0, profile: Profile = Profile.M
     ]
 
 
-def to_memory(array: Array, shape: Shape) -> Array:
+def to_memory(array: Array, shape: Shape | Argument) -> Array:
     """Logical order to the flat order of memory, complex numbers as pairs of floats."""
     flat = np.ascontiguousarray(np.transpose(array, tuple(reversed(shape.minor_to_major)))).reshape(-1)
     return flat.view(flat.real.dtype) if shape.dtype.is_complex else flat
 
 
-def from_memory(data: Array, shape: Shape) -> Array:
+def from_memory(data: Array, shape: Shape | Argument) -> Array:
     """The inverse of `to_memory`."""
     order = tuple(reversed(shape.minor_to_major))
     if shape.dtype.numpy.itemsize == data.dtype.itemsize:
         data = data.view(shape.dtype.numpy)
     elif shape.dtype.is_complex:
         data = np.ascontiguousarray(data).view(shape.dtype.numpy)
-    physical = data.reshape(shape.physical_dims())
+    physical = data.reshape([shape.dims[d] for d in order])
     return np.ascontiguousarray(np.transpose(physical, np.argsort(order))).reshape(shape.dims)
 
 
 def run_emitted(kernel: EmittedKernel, inputs: Sequence[Array]) -> list[Array]:
     """One emitted kernel on arrays in logical order."""
     verify(kernel.module)
-    shapes = [each.shape for each in kernel.args]
+    shapes = kernel.arguments
     flat = [to_memory(array, shape) for array, shape in zip(inputs, shapes, strict=False)]
     outputs = shapes[len(inputs) :]
     found = run_kernel(kernel.module, flat, len(outputs))

@@ -502,7 +502,7 @@ def check(cell: Cell) -> Verdict:
     expected, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)
     taken, variant, why = "", "", ""
     if kernel is not None:
-        taken, variant = kernel.emitted.emitter, kernel.emitted.variant
+        taken, variant = kernel.emitted.origin.emitter, kernel.emitted.origin.variant
         if taken != cell.emitter:
             why = next(each.reason for each in refusals(kernel.emitted) if each.emitter == cell.emitter)
     wrong: list[str] = []

@@ -68,15 +68,15 @@ def test_nvccs_ptx_agrees_with_the_interpreter(each: Case, target: str, tmp_path
     kernel = emit(fusion_of(module), device(target))
     lower(kernel.module)
     ptx = compiled(cuda_source(kernel.module), target, tmp_path)
-    shapes = [argument.shape for argument in kernel.args]
+    shapes = kernel.arguments
     inputs = [to_memory(array, shape) for array, shape in zip(arrays, shapes, strict=False)]
     outputs = shapes[len(arrays) :]
     found, _ = simulate_ptx(
         ptx,
         inputs,
         [(np.zeros(0, shape.dtype.numpy).dtype, shape.elements) for shape in outputs],
-        grid=kernel.grid,
-        block=kernel.block,
+        grid=kernel.launch.grid,
+        block=kernel.launch.block,
         aliases=kernel.aliases,
         checks=Checks(),
     )

@@ -147,7 +147,7 @@ def test_expanded_f16_code_computes_the_same() -> None:
         wanted = x + x
     code = llvm_jit.load_object(llvm_jit.compile_object(lowered(text, f16=True)))
     pointers = np.array([a.ctypes.data for a in (x, x, out)], np.uint64)
-    groups = emit(wrap(parse_hlo(text)).entry.root, device("cpu")).workgroups
+    groups = emit(wrap(parse_hlo(text)).entry.root, device("cpu")).launch.workgroups
     code.kernel("main")(int(pointers.ctypes.data), 0, groups)
     nan = np.isnan(wanted)
     assert (np.isnan(out) == nan).all()

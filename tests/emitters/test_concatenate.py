@@ -88,7 +88,7 @@ LARGE = """
 @pytest.mark.parametrize("name", FUSIONS)
 def test_every_pass_keeps_the_interpreters_results(name: str) -> None:
     """Wrong: an operand's offset, or a write where the operand has no element."""
-    assert emitted(FUSIONS[name]).emitter == "concatenate"
+    assert emitted(FUSIONS[name]).origin.emitter == "concatenate"
     check_passes(case(name, FUSIONS[name]), "sm_90")
 
 
@@ -100,7 +100,7 @@ def test_a_concatenation_of_nothing_is_a_kernel(target: str) -> None:
 
 def test_vectors_where_all_sizes_are_even() -> None:
     """The unroll factor divides every operand's size; a thread's elements stay within one operand."""
-    assert emitted(LARGE).unroll == 2
+    assert emitted(LARGE).launch.unroll == 2
     check(body(LARGE))
 
 
@@ -125,10 +125,10 @@ def test_operands_that_share_a_byte_are_left_to_the_loop() -> None:
         q = s4[9] parameter(1)
         ROOT r = s4[16] concatenate(p, q), dimensions={0}"""
     kernel = emitted(odd)
-    assert kernel.emitter == "loop"
-    assert any("within a byte" in each.reason for each in kernel.refused)
+    assert kernel.origin.emitter == "loop"
+    assert any("within a byte" in each.reason for each in kernel.origin.refused)
     check(body(odd))
-    assert emitted(odd.replace("7", "6").replace("9", "10")).emitter == "concatenate"
+    assert emitted(odd.replace("7", "6").replace("9", "10")).origin.emitter == "concatenate"
 
 
 @needs_ptxas

@@ -271,7 +271,7 @@ def test_parts_of_an_output_are_simulated_too(monkeypatch: pytest.MonkeyPatch) -
         u = f32[21,3,40] parameter(2)
         ROOT r = f32[9,40] scatter(x, i, u), update_window_dims={1,2}, inserted_window_dims={},
         scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add_f32"""
-    assert emitted(text, "cpu").workgroups == min(9, device("cpu").core_count)
+    assert emitted(text, "cpu").launch.workgroups == min(9, device("cpu").core_count)
     check_passes(case("parts", text, indices=((1, 9),)), "cpu")
 
 
@@ -300,7 +300,7 @@ def test_nothing_is_moved_element_by_element(text: str) -> None:
     """No load or store of a single element of a large array is left (a row's one result is)."""
     kernel = emitted(text, "cpu")
     llvm = ws.compile(parse_hlo(body(text)), cache=False).artifact("llvm")
-    scalar = {"f32": "float", "bf16": "i16"}[kernel.args[0].shape.dtype.name]
+    scalar = {"f32": "float", "bf16": "i16"}[kernel.arguments[0].dtype.name]
     loads = [line for line in llvm.splitlines() if f"= load {scalar}," in line]
     assert not loads, loads
 

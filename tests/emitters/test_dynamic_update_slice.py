@@ -98,14 +98,14 @@ def test_every_pass_keeps_the_interpreters_results(name: str) -> None:
     """Wrong: a start's clamp, the place of the update, or what the buffer held elsewhere."""
     text, indices = FUSIONS[name]
     kernel = emitted(text)
-    assert (kernel.emitter, kernel.aliases[0]) == ("dynamic_update_slice", (0, 0))
+    assert (kernel.origin.emitter, kernel.aliases[0]) == ("dynamic_update_slice", (0, 0))
     check_passes(case(name, text, indices=indices), "sm_90")
 
 
 def test_only_the_update_is_read_and_written() -> None:
     """Threads run over the update; the buffer's own input is no longer known to be unwritten."""
     kernel = emitted(SIMPLE)
-    assert (kernel.grid, kernel.block) == ((1, 1, 1), (30, 1, 1))
+    assert (kernel.launch.grid, kernel.launch.block) == ((1, 1, 1), (30, 1, 1))
     text = str(kernel.module)
     assert text.count("xla.invariant") == 3
     map = dynamic_update_slice.thread_to_input(analysis_of(SIMPLE), dynamic_update_slice.launch(analysis_of(SIMPLE)))
@@ -117,7 +117,7 @@ def test_a_buffer_read_elsewhere_is_not_updated_in_place() -> None:
     text = SIMPLE.replace("ROOT r", "d").replace("dynamic-update-slice(x", "dynamic-update-slice(x") + (
         "\n s = f32[20,30] reverse(x), dimensions={0}\n ROOT r = (f32[20,30], f32[20,30]) tuple(d, s)"
     )
-    assert emitted(text).emitter == "loop"
+    assert emitted(text).origin.emitter == "loop"
     check(body(text))
 
 

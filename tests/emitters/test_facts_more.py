@@ -36,11 +36,11 @@ def launched(row: dict[str, Any]) -> tuple[dict[str, Any], EmittedKernel]:
     shuffles = [op for op in kernel.module.walk() if op.name == "xla_gpu.shuffle_reduce"]
     distances = [op.int_attr("max_distance") for op in shuffles]
     found = {
-        "grid": list(kernel.grid),
-        "block": list(kernel.block),
-        "shared_bytes": kernel.shared_bytes,
+        "grid": list(kernel.launch.grid),
+        "block": list(kernel.launch.block),
+        "shared_bytes": kernel.launch.shared_bytes,
         "shuffles": sorted(distance for distance in distances if distance),
-        "index_bits": kernel.index_bits,
+        "index_bits": kernel.launch.index_bits,
     }
     return found, kernel
 
@@ -52,7 +52,7 @@ def test_the_launch_is_xlas_or_a_named_departure(row: dict[str, Any]) -> None:
     wanted = {key: row[key] for key in found}
     reason = row["departure"]
     if reason in EMITTERS:
-        assert kernel.emitter == EMITTERS[reason]
+        assert kernel.origin.emitter == EMITTERS[reason]
         assert found["shuffles"] == []
         assert found["shared_bytes"] == 0
     elif reason:

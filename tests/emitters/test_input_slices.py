@@ -61,7 +61,7 @@ FUSIONS = {
 @pytest.mark.parametrize("name", FUSIONS)
 def test_every_pass_keeps_the_interpreters_results(name: str) -> None:
     """Wrong: an element written to a slice that doesn't hold it, or left out of one that does."""
-    assert emitted(FUSIONS[name]).emitter == "input_slices"
+    assert emitted(FUSIONS[name]).origin.emitter == "input_slices"
     check_passes(case(name, FUSIONS[name]), "sm_90")
 
 
@@ -73,7 +73,7 @@ def test_a_large_operand_is_read_by_vectors() -> None:
         t = f32[300,512] slice(p), slice={[250:550],[0:512]}
         ROOT r = (f32[200,512], f32[300,512]) tuple(s, t)"""
     kernel = emitted(text)
-    assert (kernel.unroll, kernel.grid) == (4, (600, 1, 1))
+    assert (kernel.launch.unroll, kernel.launch.grid) == (4, (600, 1, 1))
     check(body(text))
 
 
@@ -92,10 +92,10 @@ def test_what_it_leaves_to_the_loop() -> None:
     """Elements narrower than a byte would share one between threads."""
     narrow = APART.replace("f32", "s4")
     kernel = emitted(narrow)
-    assert kernel.emitter == "loop"
-    assert any("narrower than a byte" in each.reason for each in kernel.refused)
+    assert kernel.origin.emitter == "loop"
+    assert any("narrower than a byte" in each.reason for each in kernel.origin.refused)
     strided = APART.replace("[11:33]", "[11:33:2]").replace("f32[20,22]", "f32[20,11]")
-    assert emitted(strided).emitter == "loop"
+    assert emitted(strided).origin.emitter == "loop"
     check(body(strided))
 
 

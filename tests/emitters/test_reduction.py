@@ -24,7 +24,7 @@ def test_launch_and_tile_are_xlas(row: dict[str, Any]) -> None:
     """
     found, kernel = launched(row)
     expected = {key: row[key] for key in found}
-    if {each.shape.dtype.name for each in kernel.args if each.is_output} & {"bf16", "f16"} and "f32" not in row["hlo"]:
+    if {each.dtype.name for each in kernel.outputs} & {"bf16", "f16"} and "f32" not in row["hlo"]:
         expected["shared_bytes"] *= 2
     assert found == expected
 
@@ -208,14 +208,14 @@ TAME = Profile.TAME
 def test_each_variant_is_tested() -> None:
     """So that the cases below test what their names say."""
     for name, text in ALL.items():
-        assert emitted(text).variant == name.partition(":")[0].replace("-", "_").replace(" ", "_"), name
+        assert emitted(text).origin.variant == name.partition(":")[0].replace("-", "_").replace(" ", "_"), name
 
 
 @pytest.mark.parametrize("name", [*ALL, *FUSIONS])
 def test_emitted_kernels_give_the_interpreters_results(name: str) -> None:
     """Wrong: an element that no thread or two threads take, a lane left out of a shuffle, an unguarded write."""
     text = {**ALL, **FUSIONS}[name]
-    assert emitted(text).emitter == "reduction"
+    assert emitted(text).origin.emitter == "reduction"
     check(body(text), profile=TAME)
 
 
@@ -259,8 +259,10 @@ def test_what_partial_results_cannot_give_is_left_to_the_loop() -> None:
         (fold("f32", (9, 64), (1,)).replace("add_f32", "take_away"), "more than once"),
     ):
         kernel = emitted(text)
-        assert kernel.emitter == "loop"
-        assert any(each.emitter == "reduction" and reason in each.reason for each in kernel.refused), kernel.refused
+        assert kernel.origin.emitter == "loop"
+        assert any(each.emitter == "reduction" and reason in each.reason for each in kernel.origin.refused), (
+            kernel.origin.refused
+        )
         check(body(text), profile=TAME)
 
 
@@ -274,4 +276,4 @@ def test_ptxas_takes_the_ptx(name: str, target: str) -> None:
     text = {**ALL, **FUSIONS}[name]
     ptx, cubin = assembled(text, target)
     assert "shfl.sync.down" in ptx
-    assert cubin.kernels[0].shared == emitted(text, target).shared_bytes
+    assert cubin.kernels[0].shared == emitted(text, target).launch.shared_bytes

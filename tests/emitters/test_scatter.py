@@ -127,7 +127,11 @@ def test_emitted_kernels_give_the_interpreters_results(name: str) -> None:
     """Wrong: a slice's place, a slice dropped in part, or an update lost."""
     text, indices = FUSIONS[name]
     kernel = emitted(text)
-    assert (kernel.emitter, kernel.variant, kernel.aliases) == ("scatter", "distributed_updates", ((0, 0),))
+    assert (kernel.origin.emitter, kernel.origin.variant, kernel.aliases) == (
+        "scatter",
+        "distributed_updates",
+        ((0, 0),),
+    )
     check(body(text), inputs(text, indices))
 
 
@@ -150,7 +154,7 @@ def test_every_pass_keeps_the_results(name: str) -> None:
 )
 def test_sorted_indices_meet_in_registers(name: str, text: str) -> None:
     """Wrong: what is held written to the next place, lost at the end, or kept across a slice that was dropped."""
-    assert emitted(text).variant == "distributed_indices"
+    assert emitted(text).origin.variant == "distributed_indices"
     extent = int(text.partition("[")[2].partition(",")[0])
     arrays = inputs(text, ((1, extent),), "sorted")
     if name == "words of rows":  # sums in another order are the same only of small whole numbers
@@ -160,7 +164,7 @@ def test_sorted_indices_meet_in_registers(name: str, text: str) -> None:
 
 def test_every_pass_keeps_what_is_held_in_registers() -> None:
     text = simple("f32", 8, 600, 3, SORTED)
-    assert emitted(text).variant == "distributed_indices"
+    assert emitted(text).origin.variant == "distributed_indices"
     check_passes(case("sorted", text, Profile.TAME, ((1, 8),)), "sm_90")
 
 

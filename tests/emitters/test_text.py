@@ -101,8 +101,14 @@ def test_gelu_is_the_walk_throughs_listing() -> None:
     constants = re.findall(r"(%cst\w*) = arith.constant (\S+) : bf16", text)
     assert [name for name, _ in constants] == ["%cst", "%cst_0", "%cst_1", "%cst_2"]
     assert [float(value) for _, value in constants] == pytest.approx([0.5, 1.0, 0.796875, 4.46777e-2], rel=1e-5)
-    assert found.maps == (("thread -> multiply_0", MAP),)
-    assert (found.grid, found.block, found.unroll, found.index_bits) == ((24576, 1, 1), (128, 1, 1), 4, 32)
+    assert found.origin.maps == (("thread -> multiply_0", MAP),)
+    launch = found.launch
+    assert (launch.grid, launch.block, launch.unroll, launch.index_bits) == (
+        (24576, 1, 1),
+        (128, 1, 1),
+        4,
+        32,
+    )
 
 
 def test_gelu_has_one_function_beside_the_entry() -> None:
@@ -141,12 +147,12 @@ def test_ops_remember_the_instruction_and_line_they_come_from(tmp_path: Path) ->
 def test_cpu_takes_one_flat_loop_for_elementwise_code() -> None:
     """Work groups are neighbouring chunks of the linear index; together they cover every element."""
     found = kernel(GELU, "cpu")
-    assert found.index_bits == 64
-    assert found.workgroups * found.chunk == 6 * 512 * 4096
-    assert found.chunk % 64 == 0
+    assert found.launch.index_bits == 64
+    assert found.launch.workgroups * found.launch.chunk == 6 * 512 * 4096
+    assert found.launch.chunk % 64 == 0
     (loop,) = [op for op in found.module.walk() if op.name == "xla_gpu.loop"]
     assert len(loop.operands) == 2
-    assert found.maps[0][1].startswith("(workgroup_id)[i] -> ")
+    assert found.origin.maps[0][1].startswith("(workgroup_id)[i] -> ")
 
 
 def test_cpu_nests_loops_in_memory_order_for_a_transpose() -> None:
@@ -160,7 +166,7 @@ ENTRY e {
   p = f32[1000,512]{0,1} parameter(0)
   ROOT r = f32[512,1000]{0,1} fusion(p), kind=kLoop, calls=f
 }"""
-    ((_, map),) = kernel(text, "cpu").maps
+    ((_, map),) = kernel(text, "cpu").origin.maps
     assert re.match(r"\(workgroup_id\)\[i, j\] -> \(j, ", map)
 
 
@@ -218,7 +224,7 @@ ENTRY e {
   u = f32[4,1] parameter(2)
   ROOT r = f32[8] fusion(x, i, u), kind=kLoop, calls=f
 }"""
-    assert [kernel(text, target=target).emitter for target in ("cpu", "sm_90")] == ["scatter", "scatter"]
+    assert [kernel(text, target=target).origin.emitter for target in ("cpu", "sm_90")] == ["scatter", "scatter"]
 
 
 def test_numerics_is_checked_and_recorded() -> None:
@@ -240,7 +246,7 @@ ENTRY e {
   ROOT r = f32[64,64] fusion(p), kind=kLoop, calls=f
 }"""
     found = kernel(text, "cpu")
-    assert found.analysis.emitter == "transpose"
-    assert found.emitter == "loop" or found.emitter == "transpose"
-    if found.emitter == "loop":
-        assert "transpose" in {each.emitter for each in found.refused}
+    assert found.origin.analysis.emitter == "transpose"
+    assert found.origin.emitter == "loop" or found.origin.emitter == "transpose"
+    if found.origin.emitter == "loop":
+        assert "transpose" in {each.emitter for each in found.origin.refused}

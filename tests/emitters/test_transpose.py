@@ -174,7 +174,7 @@ LOWERED = (
 def test_emitted_kernels_give_the_interpreters_results(name: str) -> None:
     """Wrong: a tile's place or bounds, the turn of packed rows, a root computed at the other side's indices."""
     text = {**PADDED, **PACKED, **FUSIONS}[name]
-    assert emitted(text).emitter == "transpose"
+    assert emitted(text).origin.emitter == "transpose"
     if name not in LOWERED:
         check(body(text))
 
@@ -189,7 +189,7 @@ def test_every_pass_keeps_the_results(name: str) -> None:
 @pytest.mark.parametrize("name", [*PADDED, *PACKED])
 def test_the_variant_is_the_expected_one(name: str) -> None:
     """So that the cases above test what their names say."""
-    assert emitted({**PADDED, **PACKED}[name]).variant == ("packed" if name in PACKED else "padded")
+    assert emitted({**PADDED, **PACKED}[name]).origin.variant == ("packed" if name in PACKED else "padded")
 
 
 def test_the_walk_throughs_kernel() -> None:
@@ -200,7 +200,7 @@ def test_the_walk_throughs_kernel() -> None:
         t = f32[170,160,20] transpose(e), dimensions={2,1,0}
         ROOT a = f32[170,160,20] abs(t)"""
     kernel = emitted(text)
-    assert (kernel.grid, kernel.block) == ((960, 1, 1), (128, 1, 1))
+    assert (kernel.launch.grid, kernel.launch.block) == ((960, 1, 1), (128, 1, 1))
     lines = [line.strip() for line in str(kernel.module).splitlines()]
     wanted = (
         "%shmem = xla_gpu.allocate_shared : tensor<32x1x33xf32>",
@@ -217,7 +217,7 @@ def test_the_walk_throughs_kernel() -> None:
 def test_packed_transpose_of_four_bit_elements() -> None:
     """Eight of them fill a word.  As emitted: below, memory is bytes of two elements each."""
     text = swap("s4", (88, 96), (1, 0))
-    assert emitted(text).shared_bytes == 256 * 256 // 2
+    assert emitted(text).launch.shared_bytes == 256 * 256 // 2
     check(body(text))
 
 
@@ -248,4 +248,4 @@ def test_ptxas_takes_the_ptx(name: str, target: str) -> None:
     ptx, cubin = assembled(text, target)
     assert "st.shared" in ptx
     assert "bar" in ptx
-    assert cubin.kernels[0].shared == emitted(text, target).shared_bytes
+    assert cubin.kernels[0].shared == emitted(text, target).launch.shared_bytes

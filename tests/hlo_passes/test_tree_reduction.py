@@ -110,7 +110,9 @@ def test_kernels_that_a_block_can_finish_give_the_value(name: str) -> None:
     values = dict(zip(steps.parameters, arrays, strict=True))
     for step in steps.steps:
         kernel = emit(step.instruction, device("sm_90"))
-        assert kernel.emitter == "reduction" or "sides" in step.instruction.name or kernel.grid == (1, 1, 1)
+        assert (
+            kernel.origin.emitter == "reduction" or "sides" in step.instruction.name or kernel.launch.grid == (1, 1, 1)
+        )
         values.update(zip(step.outputs, run_emitted(kernel, [values[n] for n in step.inputs]), strict=True))
     for result, wanted, error, leaf in zip(
         steps.results, expected, bounds, module.entry.root.shape.leaves(), strict=True
@@ -124,7 +126,7 @@ def test_kernels_that_a_block_can_finish_give_the_value(name: str) -> None:
 def test_any_size_comes_down_to_blocks(text: str) -> None:
     """Wrong: a stage that is still too large; the loop emitter would give it to one thread."""
     for step in plan(split(text)).steps:
-        assert emit(step.instruction, device("sm_90")).emitter == "reduction"
+        assert emit(step.instruction, device("sm_90")).origin.emitter == "reduction"
 
 
 def test_sums_of_narrow_floats_stay_wide_between_kernels() -> None:
@@ -180,8 +182,8 @@ def test_few_results_are_the_work_of_all_cores_of_a_cpu(name: str) -> None:
     arrays = random_inputs(module, profile=Profile.TAME)
     steps = plan(split_reductions(wrap(module), device("cpu")))
     first, last = (emit(each.instruction, device("cpu")) for each in steps.steps)
-    assert first.grid[0] >= 2
-    assert first.grid[0] >= last.grid[0]
+    assert first.launch.grid[0] >= 2
+    assert first.launch.grid[0] >= last.launch.grid[0]
     report = ws.run(module, *arrays, iterations=1, cache=False)
     assert report.match is True, report
     assert len(report.kernels) == 2

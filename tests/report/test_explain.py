@@ -147,7 +147,7 @@ def test_moved_bytes_are_those_of_the_accesses_and_never_less_than_what_is_touch
     twice = sum(32 * each.sectors for each in kernel.traffic if each.kind == "atomic")  # read and written in one step
     assert kernel.bytes_moved + twice >= 0.999 * kernel.memory_bytes
     names = {each.buffer for each in kernel.traffic if each.space == "global"}
-    assert names >= {a.name for a in kernel.kernel.args if not a.is_output} - {"buffer"}
+    assert names >= {each.name for each in kernel.kernel.inputs} - {"buffer"}
 
 
 REFUSALS = {
@@ -272,8 +272,8 @@ def test_the_published_transpose_is_coalesced_on_both_sides_and_free_of_conflict
     (kernel,) = ws.explain(ws.parse_hlo(path.read_text(), "transpose.hlo")).kernels
     assert (kernel.emitter, kernel.variant, kernel.grid) == ("transpose", "padded", (960, 1, 1))
     assert kernel.shared_bytes == 32 * 33 * 4
-    assert kernel.kernel.tile is not None
-    assert kernel.kernel.tile.dims == (32, 1, 33)
+    assert kernel.kernel.origin.tile is not None
+    assert kernel.kernel.origin.tile.dims == (32, 1, 33)
     by_kind = {each.kind: each for each in kernel.traffic if each.space == "global"}
     assert by_kind["store"].sectors_per_access == 3.0
     assert by_kind["store"].sectors == by_kind["store"].ideal_sectors

@@ -12,7 +12,7 @@ from hero_kernels import body
 import warpsmith as ws
 from warpsmith.cli import main
 from warpsmith.dtypes import by_name
-from warpsmith.emitters.kernel.emitted import SharedTile
+from warpsmith.emitters.kernel.origin import SharedTile
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, dim, floordiv, mod, mul
 from warpsmith.report.explain.explanation import KernelExplanation

@@ -49,8 +49,7 @@ class CleanKernel:
 
     def run_ptx(self, text: str) -> Runner:
         """Launches of PTX with this kernel's arguments."""
-        shapes = [a.shape for a in self.emitted.args if a.is_output]
-        wanted = [(s.dtype.numpy, s.elements) for s in shapes]
+        wanted = [(each.dtype.numpy, each.elements) for each in self.emitted.outputs]
 
         def run(inputs: Sequence[Array]) -> tuple[list[Array], list[Finding]]:
             launch = self.emitted
@@ -58,8 +57,8 @@ class CleanKernel:
                 text,
                 inputs,
                 wanted,
-                grid=launch.grid,
-                block=launch.block,
+                grid=launch.launch.grid,
+                block=launch.launch.block,
                 aliases=launch.aliases,
                 checks=Checks(),
             )
@@ -109,4 +108,4 @@ def clean_kernel(name: str) -> CleanKernel:
     kernel = emit(fusion_of(hlo), target)
     run_pipeline(kernel.module, [each for each in nvptx.PASSES if each not in _FLATTENING])
     ptx = ptx_from_llvm(lower_fusion(fusion_of(hlo), target).llvm, architecture(target))
-    return CleanKernel(kernel.module, sum(a.is_output for a in kernel.args), ptx, hlo, kernel)
+    return CleanKernel(kernel.module, len(kernel.outputs), ptx, hlo, kernel)

@@ -59,7 +59,7 @@ def test_every_emitter_takes_its_round_shapes() -> None:
     for cell in CELLS:
         if cell.kind == "round":
             (step,) = plan(wrap(cell.module())).steps
-            if emit(step.instruction, device("sm_90")).emitter != cell.emitter:
+            if emit(step.instruction, device("sm_90")).origin.emitter != cell.emitter:
                 refused.add((cell.emitter, cell.variant, cell.dtype))
     assert refused == REFUSED
 
@@ -147,7 +147,7 @@ REDUCTIONS = {
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_a_reduction_reads_each_element_once_coalesced(name: str) -> None:
     moved = REDUCTIONS[name]
-    assert emitted(moved.text).variant == name.partition(",")[0]
+    assert emitted(moved.text).origin.variant == name.partition(",")[0]
     found = watched(moved.text)
     (counters,) = found.counters
     assert found.findings == []
@@ -176,7 +176,7 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
     module = parse_hlo(body(scattered(dtype, count)).replace("HloModule m\n", "HloModule m\n" + more))
     (step,) = plan(wrap(module)).steps
     kernel = lower_fusion(step.instruction, device("sm_90"))
-    (output,) = [each for each in kernel.emitted.args if each.is_output]
+    (output,) = kernel.emitted.outputs
     assert output.whole_words
     numpy = by_name(dtype).numpy
     each = 4 // numpy.itemsize
@@ -187,8 +187,8 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
     run_ptx(
         ptx_from_llvm(kernel.llvm, "sm_90"),
         [memory, indices, updates, memory],
-        grid=kernel.emitted.grid,
-        block=kernel.emitted.block,
+        grid=kernel.emitted.launch.grid,
+        block=kernel.emitted.launch.block,
     )
     assert memory[:count].tolist() == [40] * count
     assert (memory[count:] == 77).all()
@@ -197,7 +197,7 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
 def test_only_steps_on_narrow_elements_need_whole_words() -> None:
     """Wrong: every kernel asks for room behind its buffers, which hides an access out of bounds."""
     wide = "x = s8[5] parameter(0)\n ROOT r = s8[5] negate(x)"
-    assert not any(each.whole_words for each in emitted(wide).args)
-    assert not any(each.whole_words for each in emitted(scattered("f32", 5).replace("more", "add_f32")).args)
+    assert not any(each.whole_words for each in emitted(wide).arguments)
+    assert not any(each.whole_words for each in emitted(scattered("f32", 5).replace("more", "add_f32")).arguments)
     narrow = "x = s4[5] parameter(0)\n ROOT r = s4[5] negate(x)"
-    assert [each.whole_words for each in emitted(narrow).args] == [False, True]
+    assert [each.whole_words for each in emitted(narrow).arguments] == [False, True]

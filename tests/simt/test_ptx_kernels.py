@@ -36,7 +36,7 @@ def run_on(module: HloModule, arrays: Sequence[Array], target: str) -> tuple[lis
     """The one kernel of a module as PTX for `target`, on arrays in logical order."""
     lowered = lower_fusion(fusion_of(module), device(target))
     kernel = lowered.emitted
-    shapes = [each.shape for each in kernel.args]
+    shapes = kernel.arguments
     flat = [to_memory(array, shape) for array, shape in zip(arrays, shapes, strict=False)]
     outputs = shapes[len(arrays) :]
     blanks = [np.zeros(0, shape.dtype.numpy).real.dtype for shape in outputs]
@@ -44,8 +44,8 @@ def run_on(module: HloModule, arrays: Sequence[Array], target: str) -> tuple[lis
         ptx_from_llvm(lowered.llvm, target),
         flat,
         [(t, s.elements * (2 if s.dtype.is_complex else 1)) for t, s in zip(blanks, outputs, strict=True)],
-        grid=kernel.grid,
-        block=kernel.block,
+        grid=kernel.launch.grid,
+        block=kernel.launch.block,
         aliases=kernel.aliases,
         checks=Checks(),
     )

@@ -22,7 +22,6 @@ from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler.driver import compile, scheduled
 from warpsmith.compiler.lowering import architecture
-from warpsmith.compiler.memory_order import from_memory, to_memory
 from warpsmith.devices import Device, device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.emitters.kernel.types import scalar_type
@@ -35,6 +34,7 @@ from warpsmith.ir.core.ssa import Operation, Trait
 from warpsmith.ir.core.types import numpy_dtype
 from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.text.printer import print_module
+from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import lookup
@@ -167,6 +167,7 @@ class _KernelCheck:
     def run(self) -> None:
         """Raises `_Found`."""
         kernel = emit(self.fusion, self.target, numerics=self.numerics)
+        self.bytes_moved = kernel.bytes_moved
         self._start(kernel)
         try:
             self._lower(kernel.module, lambda index, name, module: self._after(index, name, module, kernel))
@@ -185,8 +186,7 @@ class _KernelCheck:
         if self.target.is_gpu:
             nvptx.lower(module, after)
         else:
-            size = sum(leaf.byte_size for each in (*self.fusion.operands, self.fusion) for leaf in each.shape.leaves())
-            cpu.lower(module, after, bytes_moved=size)
+            cpu.lower(module, after, bytes_moved=self.bytes_moved)
 
     def _after(self, index: int, name: str, module: Operation, kernel: EmittedKernel) -> None:
         before, self.text = self.text, print_module(module)
@@ -221,9 +221,8 @@ class _KernelCheck:
     # ------------------------------------------------------------------------------------------------------- running
     def _simulated(self, kernel: EmittedKernel, step: str, diff: str) -> list[Array]:
         self.ran += 1
-        shapes = [each.shape for each in kernel.args]
-        flat = [_reals(to_memory(array, shape)) for array, shape in zip(self.inputs, shapes, strict=False)]
-        outputs = [(_size(each), numpy_dtype(scalar_type(each.dtype))) for each in shapes[len(flat) :]]
+        flat = [_reals(each.to_memory(array)) for array, each in zip(self.inputs, kernel.inputs, strict=True)]
+        outputs = [(_size(each), numpy_dtype(scalar_type(each.dtype))) for each in kernel.outputs]
         contract = lookup(step).contract if step != EMISSION else ""
         try:
             if self.target.is_gpu:
@@ -233,19 +232,17 @@ class _KernelCheck:
                 found = run_kernel(kernel.module, flat, outputs)
         except SimulationError as error:
             raise _Found(self._culprit(step, contract, "access", str(error), diff)) from error
-        return [from_memory(data, shape) for data, shape in zip(found, shapes[len(flat) :], strict=True)]
+        return [made.from_memory(data) for data, made in zip(found, kernel.outputs, strict=True)]
 
     def _ptx(self, kernel: EmittedKernel) -> list[Array]:
-        shapes = [each.shape for each in kernel.args]
-        flat = [to_memory(array, shape) for array, shape in zip(self.inputs, shapes, strict=False)]
-        wanted = [(each.dtype.numpy, each.elements) for each in shapes[len(flat) :]]
+        flat = [each.to_memory(array) for array, each in zip(self.inputs, kernel.inputs, strict=True)]
+        wanted = [(each.dtype.numpy, each.elements) for each in kernel.outputs]
         text = ptx_from_llvm(nvptx.llvm_ir(kernel.module), architecture(self.target))
-        launch: dict[str, Any] = {"grid": kernel.grid, "block": kernel.block, "aliases": kernel.aliases}
-        outputs = [each for each in kernel.args if each.is_output]
-        words = [i for i, each in enumerate(outputs) if each.whole_words]
+        launch: dict[str, Any] = {"grid": kernel.launch.grid, "block": kernel.launch.block, "aliases": kernel.aliases}
+        words = [i for i, each in enumerate(kernel.outputs) if each.whole_words]
         found, stats = simulate_ptx(text, flat, wanted, **launch, words=words, checks=Checks(device=self.target))
         self._no_findings(stats.findings, _CODE[True], "bit-exact", "")
-        return [from_memory(data, shape) for data, shape in zip(found, shapes[len(flat) :], strict=True)]
+        return [made.from_memory(data) for data, made in zip(found, kernel.outputs, strict=True)]
 
     def _machine_code(self) -> list[Array]:
         exe = compile(self.alone, self.target.name, numerics=self.numerics, cache=False)
@@ -325,8 +322,8 @@ def _inexact(module: Operation) -> bool:
     return any(op.row.has(Trait.INEXACT) for op in module.walk())
 
 
-def _size(shape: Any) -> int:
-    return shape.elements * (2 if shape.dtype.is_complex else 1)
+def _size(each: Argument) -> int:
+    return each.elements * (2 if each.dtype.is_complex else 1)
 
 
 def _reals(array: Array) -> Array:

@@ -35,6 +35,6 @@ def _module(fusion: HloInstruction, target: Device, numerics: str) -> Operation:
 def _name_parameters(kernel: EmittedKernel, fusion: HloInstruction) -> None:
     """By the kernel's own names; inputs that have none, by what is passed."""
     passed = [operand.name for operand in fusion.operands]
-    for i, (argument, given) in enumerate(zip(func.entry(kernel.module).body.args, kernel.args, strict=True)):
+    for i, (argument, given) in enumerate(zip(func.entry(kernel.module).body.args, kernel.arguments, strict=True)):
         is_plain = not given.is_output and _PLAIN.fullmatch(given.name) is not None and i < len(passed)
         argument.name = passed[i] if is_plain else given.name

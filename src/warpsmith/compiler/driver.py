@@ -222,17 +222,21 @@ class _CpuBuilder:
 
 
 def _cpu_kernel(kernel: LoweredKernel, code: llvm_jit.LoadedCode) -> CpuKernel:
-    arguments = kernel.emitted.args
     specs: list[ArgSpec] = []
-    for a in arguments:
-        dtype = a.shape.dtype
+    for a in kernel.emitted.arguments:
+        dtype = a.dtype
         # A complex number is two reals, and numpy aligns it as one of them.
         alignment = max(1, dtype.bits // (16 if dtype.is_complex else 8))
         if a.is_output:
-            alignment = cpu.output_alignment(a.shape.byte_size, alignment, streams=kernel.streams)
+            alignment = cpu.output_alignment(a.byte_size, alignment, streams=kernel.streams)
         specs.append(ArgSpec(alignment, a.name))
     return CpuKernel(
-        code, "main", kernel.emitted.workgroups, specs, table_bytes=kernel.table_bytes, aliases=kernel.emitted.aliases
+        code,
+        "main",
+        kernel.emitted.launch.workgroups,
+        specs,
+        table_bytes=kernel.table_bytes,
+        aliases=kernel.emitted.aliases,
     )
 
 

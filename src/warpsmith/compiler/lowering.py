@@ -103,7 +103,7 @@ def _lowered(
         timings = nvptx.lower(module, hook)
         text = nvptx.llvm_ir(module)
     else:
-        timings = cpu.lower(module, hook, bytes_moved=_bytes_moved(kernel))
+        timings = cpu.lower(module, hook, bytes_moved=kernel.bytes_moved)
         text = cpu.llvm_ir(module)
     total = perf_counter() - start
     tables = entry.attributes.get("warpsmith.tables")
@@ -126,15 +126,6 @@ def _lowered(
 
 def _ops(module: Operation) -> int:
     return sum(1 for _ in module.walk())
-
-
-def _bytes_moved(kernel: EmittedKernel) -> int:
-    """What a launch reads and writes; a buffer that is updated in place stays where it is, but for what is new."""
-    inputs = [a for a in kernel.args if not a.is_output]
-    outputs = [a for a in kernel.args if a.is_output]
-    updated = [(outputs[i], inputs[j]) for i, j in kernel.aliases]
-    untouched = sum(o.shape.byte_size + i.shape.byte_size for o, i in updated)
-    return sum(a.shape.byte_size for a in kernel.args) - untouched
 
 
 def _print(module: Operation, generic: bool) -> str:

@@ -151,10 +151,10 @@ def kernel_infos(schedule: Schedule, lowered: Mapping[HloInstruction, LoweredKer
         name = step.instruction.name
         if step.kind == "kernel":
             k = lowered[step.instruction].emitted
-            moved = sum(a.shape.byte_size for a in k.args)
+            moved = sum(each.byte_size for each in k.arguments)
             rows.append(
                 KernelInfo(
-                    *(name, k.emitter, k.variant, k.grid, k.block, k.shared_bytes),
+                    *(name, k.origin.emitter, k.origin.variant, k.launch.grid, k.launch.block, k.launch.shared_bytes),
                     bytes=moved,
                     computation=where,
                 )

@@ -17,7 +17,6 @@ from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.compiler.driver import scheduled
 from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
-from warpsmith.compiler.memory_order import from_memory, to_memory
 from warpsmith.compiler.plans import kernel_infos, runtime_plan
 from warpsmith.devices import Device, device
 from warpsmith.emitters import EmittedKernel, emit
@@ -137,7 +136,7 @@ def _watched(
     kernel: EmittedKernel, launch: Launch, target: Device, launches: list[LaunchResult] | None, blocks: int | None
 ) -> Run:
     """A launch that tells of what it found, if somebody wants to know."""
-    names = tuple(argument.name for argument in kernel.args)
+    names = tuple(argument.name for argument in kernel.arguments)
     origins = _origins(kernel)
 
     def run(inputs: list[Array]) -> list[Array]:
@@ -169,7 +168,7 @@ def _origins(kernel: EmittedKernel) -> Mapping[int, tuple[str, ...]]:
 
 
 def _ir_runner(kernel: EmittedKernel) -> Launch:
-    outputs = sum(a.is_output for a in kernel.args)
+    outputs = len(kernel.outputs)
 
     def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
         inputs = [each.view(f"f{each.itemsize // 2}") if each.dtype.kind == "c" else each for each in inputs]
@@ -185,18 +184,17 @@ def _ir_runner(kernel: EmittedKernel) -> Launch:
 
 def _ptx_runner(kernel: LoweredKernel, target: Device) -> Launch:
     text = ptx_from_llvm(kernel.llvm, architecture(target))
-    shapes = [a.shape for a in kernel.emitted.args if a.is_output]
-    wanted = [(s.dtype.numpy, s.elements) for s in shapes]
     emitted = kernel.emitted
-    words = [i for i, each in enumerate(each for each in emitted.args if each.is_output) if each.whole_words]
+    wanted = [(each.dtype.numpy, each.elements) for each in emitted.outputs]
+    words = [i for i, each in enumerate(emitted.outputs) if each.whole_words]
 
     def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
         found, stats = simulate_ptx(
             text,
             inputs,
             wanted,
-            grid=emitted.grid,
-            block=emitted.block,
+            grid=emitted.launch.grid,
+            block=emitted.launch.block,
             aliases=emitted.aliases,
             words=words,
             checks=checks,
@@ -208,11 +206,9 @@ def _ptx_runner(kernel: LoweredKernel, target: Device) -> Launch:
 
 def _around(kernel: EmittedKernel, run: Run) -> Callable[[Sequence[Array]], Sequence[Array]]:
     """From arrays in HLO's dims to flat memory, through the kernel, and back."""
-    inputs = [a.shape for a in kernel.args if not a.is_output]
-    outputs = [a.shape for a in kernel.args if a.is_output]
 
     def function(arrays: Sequence[Array]) -> list[Array]:
-        flat = [to_memory(array, shape) for array, shape in zip(arrays, inputs, strict=True)]
-        return [from_memory(data, shape) for data, shape in zip(run(flat), outputs, strict=True)]
+        flat = [given.to_memory(array) for array, given in zip(arrays, kernel.inputs, strict=True)]
+        return [made.from_memory(data) for data, made in zip(run(flat), kernel.outputs, strict=True)]
 
     return function

@@ -1,6 +1,6 @@
 """The choice of an emitter, and `emit`, which applies it.
 
-In: a fusion instruction and a device.  Out: `EmittedKernel`.  A new emitter is one line in `_EMITTERS` for each
+In: a fusion instruction and a device.  Out: a `Kernel`.  A new emitter is one line in `_EMITTERS` for each
 machine.  Where the emitter that the rules prefer refuses, the loop emitter takes the fusion and the refusal says so; a
 sort, which no emitter takes, is refused.
 """
@@ -26,7 +26,7 @@ from warpsmith.emitters.gpu import loop as gpu_loop
 from warpsmith.emitters.gpu import reduction as gpu_reduction
 from warpsmith.emitters.gpu import scatter as gpu_scatter
 from warpsmith.emitters.gpu import transpose as gpu_transpose
-from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.errors import UnsupportedFusion, UsageError
 from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze, later_rules
 from warpsmith.fusion.reasons import Reason
@@ -126,11 +126,12 @@ def emit(fusion: HloInstruction, device: Device, *, numerics: str = "strict", na
     analysis = analyze(body, device, fusion.name)
     emitter, refused = choose(analysis)
     kernel = emitter.emit(analysis, numerics=numerics, name=name)
-    return replace(kernel, refused=refused)
+    return replace(kernel, origin=replace(kernel.origin, refused=refused))
 
 
 def refusals(kernel: EmittedKernel) -> tuple[Refusal, ...]:
     """Why not each of the other emitters, in the order in which they are asked."""
-    known = {each.emitter: each for each in (*later_rules(kernel.analysis), *kernel.refused)}
-    known["loop"] = Refusal("loop", f"it takes what no other emitter does, and {kernel.emitter} takes this")
-    return tuple(known[each] for each in EMITTERS if each != kernel.emitter)
+    taken = kernel.origin.emitter
+    known = {each.emitter: each for each in (*later_rules(kernel.origin.analysis), *kernel.origin.refused)}
+    known["loop"] = Refusal("loop", f"it takes what no other emitter does, and {taken} takes this")
+    return tuple(known[each] for each in EMITTERS if each != taken)

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from warpsmith.emitters.cpu.rows import Rows, row_loop
 from warpsmith.emitters.cpu.shares import groups_for
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.outputs import write_outputs
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import entry_emitter, outputs_of
@@ -30,6 +29,7 @@ from warpsmith.hlo.module import HloInstruction
 from warpsmith.indexing import IndexingMap, bitcast_map
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "matches"]
 

@@ -2,7 +2,7 @@
 
     work group, for its rows of the update, for their elements:  output[start + index] = update[index]
 
-The output is the updated operand's buffer (`EmittedKernel.aliases`); the runtime copies it first where it isn't free.
+The output is the updated operand's buffer (`Kernel.aliases`); the runtime copies it first where it isn't free.
 
 In: an analysis with in-place updates.  Out: the kernel.
 """
@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 from warpsmith.emitters.cpu.rows import Rows, row_loop
 from warpsmith.emitters.cpu.shares import groups_for
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.outputs import write_outputs
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.in_place import matches, updated_parameters
@@ -27,6 +26,7 @@ from warpsmith.fusion.partitioner import partition
 from warpsmith.indexing import bitcast_map
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "matches"]
 

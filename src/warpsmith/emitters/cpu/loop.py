@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 
 from warpsmith.dtypes import Kind
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import emit_group_loop, entry_emitter, first_shape, root_groups
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -41,6 +40,7 @@ from warpsmith.indexing import (
     symbol,
 )
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "Pieces", "emit", "launch", "matches", "thread_to_output"]
 

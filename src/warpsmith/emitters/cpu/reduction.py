@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from warpsmith.emitters.cpu.reduction_column import column_plan, emit_column
 from warpsmith.emitters.cpu.reduction_row import emit_row, row_plan
-from warpsmith.emitters.kernel.emitted import EmittedKernel
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.shared.reduction_combiner import combiner_of
 from warpsmith.fusion.analysis import FusionAnalysis
 

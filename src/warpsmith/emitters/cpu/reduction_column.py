@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 from warpsmith.emitters.cpu.reduction_parts import ReductionParts
 from warpsmith.emitters.cpu.shares import Shares, shares
-from warpsmith.emitters.kernel.emitted import EmittedKernel
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.reduction_combiner import combiner_of
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -25,6 +24,7 @@ from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, dim, 
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import bit_width, tensor
 from warpsmith.ir.dialects import gpu, memory
+from warpsmith.kernel import Launch
 
 __all__ = ["ColumnPlan", "column_plan", "emit_column"]
 

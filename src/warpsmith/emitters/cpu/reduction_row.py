@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from warpsmith.emitters.cpu.reduction_parts import ReductionParts
 from warpsmith.emitters.cpu.shares import Shares, shares
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.kernel.emitted import EmittedKernel
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.reduction_combiner import combiner_of
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -25,6 +24,7 @@ from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, add, const
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import bit_width
 from warpsmith.ir.dialects import arith, gpu, vector
+from warpsmith.kernel import Launch
 
 __all__ = ["RowPlan", "emit_row", "registers_of", "row_plan", "widest_bits"]
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Sequence
 from warpsmith.emitters.cpu.shares import ONE_PIECE
 from warpsmith.emitters.elemental import ElementalEmitter
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import entry_emitter
 from warpsmith.emitters.shared.scatter_body import ScatterBody
@@ -32,6 +31,7 @@ from warpsmith.ir.core import types
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import I8, I32, INDEX, TensorType, integer, tensor
 from warpsmith.ir.dialects import arith, cpu, gpu, memory, scf, vector
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "matches"]
 

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from warpsmith.dtypes import DType
 from warpsmith.emitters.cpu.transpose_tile import LANE_BYTES, REGISTER_BYTES, Tile, matches, tile_of
 from warpsmith.emitters.elemental import ElementalEmitter, Values
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.outputs import to_dims
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.kernel.types import element_types
@@ -34,6 +33,7 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import FloatType, Type, VectorType, integer, tensor
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, gpu, memory, vector
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "Tile", "emit", "matches", "tile_of"]
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids
-from warpsmith.emitters.kernel.launch import Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.launch import calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.outputs import write_outputs
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import entry_emitter, outputs_of
@@ -32,6 +32,7 @@ from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, Interval, bitcast_map, work_item_map
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "launch", "matches", "thread_to_input", "thread_to_output"]
 

@@ -3,7 +3,7 @@
     element (linear, of the update) = (block * threads + thread) * unroll + vector_index
     thread, for each root:  output[element + start] = update[element],   start clamped so that the update fits
 
-The output is the updated operand's buffer (`EmittedKernel.aliases` says which), so nothing else is read or written.
+The output is the updated operand's buffer (`Kernel.aliases` says which), so nothing else is read or written.
 Elements of the operand that the fusion reads besides lie where the update goes, or the analysis would have refused.
 
 In: an analysis with in-place updates.  Out: the kernel.  Reference: section 5.4.
@@ -12,10 +12,10 @@ In: an analysis with in-place updates.  Out: the kernel.  Reference: section 5.4
 from __future__ import annotations
 
 from warpsmith.emitters.elemental.emitter import Indices
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids
-from warpsmith.emitters.kernel.launch import Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.launch import calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.outputs import write_outputs
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.in_place import matches, place, update_shape, updated_parameters
@@ -25,6 +25,7 @@ from warpsmith.fusion.partitioner import partition
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.indexing import IndexingMap, work_item_map
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "launch", "matches", "thread_to_input"]
 

@@ -18,10 +18,10 @@ from itertools import combinations
 from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.elemental.index_ops import check
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel.launch import Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.launch import calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.outputs import split_roots, write_outputs
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.kernel.types import leaf_types
@@ -36,6 +36,7 @@ from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, work_item_map
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, gpu, scf
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "launch", "matches", "slices_overlap", "thread_to_input", "thread_to_output"]
 

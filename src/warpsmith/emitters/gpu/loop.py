@@ -9,10 +9,10 @@ In: an analysis.  Out: the kernel.  Reference: section 5.1.
 
 from __future__ import annotations
 
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids
-from warpsmith.emitters.kernel.launch import Launch, calculate_launch, split_grid_x, unroll_factor
+from warpsmith.emitters.kernel.launch import calculate_launch, split_grid_x, unroll_factor
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import emit_group_loop, entry_emitter, first_shape, root_groups
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -21,6 +21,7 @@ from warpsmith.fusion.reasons import Reason
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, work_item_map
 from warpsmith.ir.core import attributes as at
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "launch", "matches", "thread_to_output"]
 

@@ -20,10 +20,9 @@ import math
 from collections.abc import Sequence
 
 from warpsmith.emitters.elemental import ElementalEmitter, Values
-from warpsmith.emitters.kernel.emitted import EmittedKernel, SharedTile
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel.launch import Launch
+from warpsmith.emitters.kernel.origin import EmittedKernel, SharedTile
 from warpsmith.emitters.kernel.outputs import to_dims
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.kernel.types import scalar_type
@@ -50,6 +49,7 @@ from warpsmith.indexing.rewire import range_vars_to_dims, remove_unused_symbols
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import gpu, vector
+from warpsmith.kernel import Launch
 
 __all__ = ["emit", "launch", "shared_bytes", "thread_to_input", "thread_to_output", "tile_of"]
 

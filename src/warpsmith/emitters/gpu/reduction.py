@@ -23,10 +23,10 @@ from warpsmith.emitters.gpu.reduction_column import column, small_column
 from warpsmith.emitters.gpu.reduction_geometry import Geometry
 from warpsmith.emitters.gpu.reduction_groups import ReductionGroup, reduction_groups
 from warpsmith.emitters.gpu.reduction_row import multi_row, row
-from warpsmith.emitters.kernel.emitted import EmittedKernel, SharedTile
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel.launch import Launch, shared_tile_bytes
+from warpsmith.emitters.kernel.launch import shared_tile_bytes
+from warpsmith.emitters.kernel.origin import EmittedKernel, SharedTile
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import entry_emitter
 from warpsmith.emitters.shared.reduction_combiner import combiner_of
@@ -34,6 +34,7 @@ from warpsmith.fusion.analysis import FusionAnalysis
 from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, scf
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "geometry", "launch", "matches"]
 

@@ -13,7 +13,6 @@ from warpsmith.emitters.gpu.reduction_geometry import Bound, Geometry, Shared
 from warpsmith.emitters.gpu.reduction_groups import ReductionGroup
 from warpsmith.emitters.kernel.entry import KernelFunctions, insert_element
 from warpsmith.emitters.kernel.grid import over_ids
-from warpsmith.emitters.kernel.launch import Launch
 from warpsmith.emitters.kernel.outputs import root_map, split_roots, write_outputs
 from warpsmith.emitters.kernel.types import element_types, tensor_type
 from warpsmith.emitters.shared.loop import first_shape, outputs_of
@@ -26,6 +25,7 @@ from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap, bitcast_map
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import arith, gpu, memory, vector
+from warpsmith.kernel import Launch
 
 __all__ = ["GroupEmitter", "ReductionParts"]
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import math
 
-from warpsmith.emitters.kernel.emitted import EmittedKernel
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids
-from warpsmith.emitters.kernel.launch import WARPS_PER_BLOCK, Launch, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.launch import WARPS_PER_BLOCK, calculate_launch, unroll_factor
+from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import entry_emitter
 from warpsmith.emitters.shared.scatter_body import IndexSpread, ScatterBody, update_map
@@ -35,6 +35,7 @@ from warpsmith.fusion.combiners import combiner_opcode
 from warpsmith.fusion.partitioner import partition
 from warpsmith.fusion.reasons import Reason, reason
 from warpsmith.fusion.scatters import Scatter
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "emit", "launch", "matches"]
 

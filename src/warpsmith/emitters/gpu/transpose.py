@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from warpsmith.devices import Device
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.gpu import packed_transpose
-from warpsmith.emitters.kernel.emitted import EmittedKernel, SharedTile
 from warpsmith.emitters.kernel.entry import KernelFunctions
 from warpsmith.emitters.kernel.grid import grid_ids, over_ids, through
-from warpsmith.emitters.kernel.launch import Launch, shared_tile_bytes
+from warpsmith.emitters.kernel.launch import shared_tile_bytes
+from warpsmith.emitters.kernel.origin import EmittedKernel, SharedTile
 from warpsmith.emitters.kernel.outputs import to_dims
 from warpsmith.emitters.kernel.results import make_kernel
 from warpsmith.emitters.shared.loop import entry_emitter
@@ -48,6 +48,7 @@ from warpsmith.indexing import (
 )
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["NAME", "Tile", "emit", "launch", "matches", "thread_to_input", "thread_to_output", "tile_of"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from warpsmith.emitters.elemental import HANDLERS, ElementalEmitter, Values
 from warpsmith.emitters.elemental.calls import inline_computation
 from warpsmith.emitters.elemental.emitter import Indices, location_of
 from warpsmith.emitters.elemental.structural import literal_scalars
 from warpsmith.emitters.kernel.index_width import index_bits
-from warpsmith.emitters.kernel.launch import Launch
 from warpsmith.emitters.kernel.types import element_types, leaf_types, tensor_type
 from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -27,6 +27,7 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Value
 from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import func, gpu, memory
+from warpsmith.kernel import Launch
 
 __all__ = ["KernelFunctions", "insert_element", "plain_name"]
 
@@ -139,17 +140,11 @@ class KernelFunctions:
             "warpsmith.target": at.string(device.name),
             "warpsmith.numerics": at.string(self.numerics),
             "warpsmith.emitter": at.string(f"{emitter}.{variant}" if variant else emitter),
-            "warpsmith.index_bits": at.integer_attr(self.index_bits, at.I64),
-            "warpsmith.unroll": at.integer_attr(launch.unroll, at.I64),
         }
         if self.aliases:
             attributes["warpsmith.aliases"] = at.dense_array([i for pair in self.aliases.items() for i in pair])
-        if device.is_gpu:
-            attributes["warpsmith.grid"] = at.dense_array(launch.grid)
-            attributes["warpsmith.block"] = at.dense_array(launch.block)
-        else:
-            attributes["warpsmith.workgroups"] = at.integer_attr(launch.grid[0], at.I64)
         self.entry.attributes.update(attributes)
+        replace(launch, index_bits=self.index_bits).write(self.entry, on_gpu=device.is_gpu)
 
     # -- calls
     def call(

@@ -6,11 +6,11 @@ In: functions and a launch.  Out: id ops; maps.
 from __future__ import annotations
 
 from warpsmith.emitters.kernel.entry import KernelFunctions
-from warpsmith.emitters.kernel.launch import Launch
 from warpsmith.indexing import IndexingMap
 from warpsmith.indexing.rewire import drop_variables, remove_unused_symbols
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.dialects import gpu
+from warpsmith.kernel import Launch
 
 __all__ = ["grid_ids", "over_ids", "through"]
 

@@ -6,9 +6,7 @@ In: a fusion's analysis and the shape that the launch runs over.  Out: `Launch`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from warpsmith.arrays import Dim3
 from warpsmith.devices import Device
 from warpsmith.dtypes import DType
 from warpsmith.fusion.analysis import FusionAnalysis
@@ -16,9 +14,9 @@ from warpsmith.fusion.transposes import normalize_transpose
 from warpsmith.hlo.attributes import Window
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape, TupleShape
+from warpsmith.kernel import Launch
 
-__all__ = ["Launch", "calculate_launch", "shared_tile_bytes", "split_grid_x", "unroll_factor"]
-
+__all__ = ["calculate_launch", "shared_tile_bytes", "split_grid_x", "unroll_factor"]
 
 WARPS_PER_BLOCK = 4
 DEFAULT_UNROLL = 4
@@ -28,15 +26,6 @@ BLACKWELL_EMITTERS = ("loop", "transpose", "concatenate")
 BLACKWELL_MOST = 32
 BLACKWELL_LEAST = 8
 BYTE = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """A grid of blocks of threads; each thread takes `unroll` neighbouring elements."""
-
-    grid: Dim3
-    block: Dim3
-    unroll: int = 1
 
 
 def calculate_launch(elements: int, device: Device, unroll: int) -> Launch:

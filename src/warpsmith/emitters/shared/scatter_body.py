@@ -16,7 +16,6 @@ from warpsmith.emitters.elemental import ElementalEmitter, Values
 from warpsmith.emitters.elemental.emitter import Indices
 from warpsmith.emitters.kernel.entry import KernelFunctions, insert_element
 from warpsmith.emitters.kernel.grid import over_ids
-from warpsmith.emitters.kernel.launch import Launch
 from warpsmith.emitters.kernel.types import element_types
 from warpsmith.fusion.scatters import Scatter
 from warpsmith.indexing import (
@@ -39,6 +38,7 @@ from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import I1, INDEX, IntegerType, integer
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, gpu, memory, vector
+from warpsmith.kernel import Launch
 
 __all__ = ["IndexSpread", "ScatterBody", "update_map"]
 

@@ -230,7 +230,7 @@ def explain(
 
 def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Device) -> KernelExplanation:
     kernel = lowered.emitted
-    analysis = kernel.analysis
+    analysis = kernel.origin.analysis
     measured = Measured(None, None, {})
     if target.is_gpu:
         measured = measure(lowered, ptx_from_llvm(lowered.llvm, architecture(target)), target)
@@ -243,26 +243,26 @@ def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Dev
     issued = None if counters is None else measured.scaled(counters.warp_instructions)
     times = roofline(work, read + written if memory is None else memory, issued, target)
     held = _occupancy(kernel, measured, target)
-    waves = None if held is None else kernel.workgroups / max(1, held.blocks * target.core_count)
+    waves = None if held is None else kernel.launch.workgroups / max(1, held.blocks * target.core_count)
     accesses = _accesses(kernel, target)
     facts = KernelExplanation(
         name=alike[0].name,
         fusions=tuple(each.name for each in alike),
-        emitter=kernel.emitter,
-        variant=kernel.variant,
+        emitter=kernel.origin.emitter,
+        variant=kernel.origin.variant,
         hero=_hero(kernel),
         refused=refusals(kernel),
         target=target.name,
         is_gpu=target.is_gpu,
-        grid=kernel.grid,
-        block=kernel.block,
-        unroll=kernel.unroll,
-        chunk=kernel.chunk,
-        shared_bytes=kernel.shared_bytes,
-        index_bits=kernel.index_bits,
+        grid=kernel.launch.grid,
+        block=kernel.launch.block,
+        unroll=kernel.launch.unroll,
+        chunk=kernel.launch.chunk,
+        shared_bytes=kernel.launch.shared_bytes,
+        index_bits=kernel.launch.index_bits,
         index_reason=index_reason(analysis),
         accesses=accesses,
-        other_maps=tuple(pair for pair in kernel.maps if pair[1] not in {each.map for each in accesses}),
+        other_maps=tuple(pair for pair in kernel.origin.maps if pair[1] not in {each.map for each in accesses}),
         in_place=_in_place(kernel),
         dependences=tuple(dependences(analysis.body, analysis.roots)),
         bytes_read=read,
@@ -279,7 +279,7 @@ def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Dev
         roofline=times,
         largest=largest_cost(alike[0], measured, work, times),
         advice=(),
-        notes=(*kernel.notes, *measured.notes),
+        notes=(*kernel.origin.notes, *measured.notes),
         lanes=0 if target.is_gpu else _lanes(lowered.llvm),
         tables=lowered.table_bytes,
         streams=lowered.streams,
@@ -290,27 +290,27 @@ def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Dev
 
 def _hero(kernel: EmittedKernel) -> str:
     """The op that shapes the kernel, as HLO: the first hero of the opcode that the emitter is named for."""
-    heroes = kernel.analysis.heroes
-    wanted = kernel.emitter.replace("_", "-")
+    heroes = kernel.origin.analysis.heroes
+    wanted = kernel.origin.emitter.replace("_", "-")
     wanted = {"reduction": "reduce", "input-slices": "slice"}.get(wanted, wanted)
-    found = next((each for each in (*heroes, *kernel.analysis.updates) if each.opcode == wanted), heroes[0])
+    found = next((each for each in (*heroes, *kernel.origin.analysis.updates) if each.opcode == wanted), heroes[0])
     return f"{found.name} = {found.shape} {found.opcode}"
 
 
 def _accesses(kernel: EmittedKernel, target: Device) -> tuple[Access, ...]:
-    outputs = [argument.name for argument in kernel.args if argument.is_output]
-    by_name = {each.name: each for each in kernel.analysis.body}
+    outputs = [each.name for each in kernel.outputs]
+    by_name = {each.name: each for each in kernel.origin.analysis.body}
     found: Mapping[tuple[str, str], Access | None] = {
         (title, text): access_of(title, text, by_name[name], outputs, target.warp_size)
-        for title, text in kernel.maps
+        for title, text in kernel.origin.maps
         if (name := title.partition(" -> ")[2]) in by_name
     }
     return tuple(each for each in found.values() if each is not None)
 
 
 def _in_place(kernel: EmittedKernel) -> tuple[tuple[str, str], ...]:
-    inputs = [argument.name for argument in kernel.args if not argument.is_output]
-    outputs = [argument.name for argument in kernel.args if argument.is_output]
+    inputs = [each.name for each in kernel.inputs]
+    outputs = [each.name for each in kernel.outputs]
     return tuple((outputs[output], inputs[source]) for output, source in kernel.aliases)
 
 
@@ -347,16 +347,15 @@ def _memory_bytes(kernel: EmittedKernel, measured: Measured, least: int) -> int 
     touched = counters.read_bytes + counters.written_bytes
     if not counters.sampled:
         return touched
-    whole = sum(-(-argument.shape.byte_size // 32) * 32 for argument in kernel.args)
+    whole = sum(-(-each.byte_size // 32) * 32 for each in kernel.arguments)
     return min(measured.scaled(touched), max(whole, least))
 
 
 def _occupancy(kernel: EmittedKernel, measured: Measured, target: Device) -> Occupancy | None:
     if not target.is_gpu:
         return None
-    threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
     registers = measured.resources.registers if measured.resources is not None else 0
-    return occupancy(target, threads, registers=registers, shared=kernel.shared_bytes)
+    return occupancy(target, kernel.launch.threads, registers=registers, shared=kernel.launch.shared_bytes)
 
 
 _VECTOR = re.compile(r"<(\d+) x (?:float|double|half|bfloat|i\d+)>")

@@ -28,6 +28,7 @@ from warpsmith.hlo.indexing.maps import fusion_indexing
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import IndexingMap
+from warpsmith.kernel import Argument, Launch
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Counters
 from warpsmith.simt.ptx.launch import simulate_ptx
@@ -95,23 +96,23 @@ def _by_line(ptx: str) -> Counter[int]:
 
 
 def _simulated(kernel: LoweredKernel, ptx: str, target: Device) -> tuple[Counters | None, list[str]]:
-    launch = kernel.emitted
-    size = sum(argument.shape.byte_size for argument in launch.args)
+    emitted = kernel.emitted
+    size = sum(each.byte_size for each in kernel.emitted.arguments)
     if size > MOST_BYTES:
         return None, [f"not simulated: its buffers take {size} bytes, more than {MOST_BYTES}"]
-    outputs = [(a.shape.dtype.numpy, a.shape.elements) for a in launch.args if a.is_output]
+    outputs = [(each.dtype.numpy, each.elements) for each in emitted.outputs]
     checks = Checks(
-        names=[a.name for a in launch.args],
-        origins=_origins(launch.analysis.body),
+        names=[each.name for each in emitted.arguments],
+        origins=_origins(emitted.origin.analysis.body),
         device=target,
-        blocks=_sample(launch, size),
+        blocks=_sample(emitted.launch, size),
     )
     try:
         _, stats = simulate_ptx(
-            *(ptx, inputs_of(launch), outputs),
-            grid=launch.grid,
-            block=launch.block,
-            aliases=launch.aliases,
+            *(ptx, inputs_of(emitted), outputs),
+            grid=emitted.launch.grid,
+            block=emitted.launch.block,
+            aliases=emitted.aliases,
             checks=checks,
         )
     except SimulationError as error:
@@ -120,9 +121,9 @@ def _simulated(kernel: LoweredKernel, ptx: str, target: Device) -> tuple[Counter
     return stats.counters, []
 
 
-def _sample(launch: EmittedKernel, size: int) -> int | None:
+def _sample(launch: Launch, size: int) -> int | None:
     """How many blocks to run; None for all."""
-    threads = launch.workgroups * launch.block[0] * launch.block[1] * launch.block[2]
+    threads = launch.workgroups * launch.threads
     if threads <= WHOLE_THREADS and size <= THREAD_BYTES * threads:
         return None
     return max(1, min(SAMPLE_BLOCKS, SAMPLE_BYTES * launch.workgroups // max(1, size)))
@@ -141,9 +142,9 @@ def _origins(body: HloComputation) -> dict[int, tuple[str, ...]]:
 # -------------------------------------------------------------------------------------------------------------- inputs
 def inputs_of(kernel: EmittedKernel) -> list[Array]:
     """Flat arrays in memory order, one an input."""
-    limits = dict(_indexed(kernel.analysis.instructions))
+    limits = dict(_indexed(kernel.origin.analysis.instructions))
     arrays: list[Array] = []
-    for parameter in kernel.analysis.parameters:
+    for parameter in kernel.origin.analysis.parameters:
         shape = parameter.array_shape
         if parameter in limits and shape.dtype.is_integer:
             limit = min(limits[parameter], 1 << min(31, shape.dtype.bits - 1))
@@ -195,18 +196,17 @@ def least_bytes(kernel: EmittedKernel) -> tuple[int, int]:
     shared = dict(kernel.aliases)
     needed = _needed(kernel)
     read = sum(size for number, size in enumerate(needed) if number not in shared.values())
-    outputs = [argument.shape for argument in kernel.args if argument.is_output]
-    written = sum(_updated(kernel, i, s) if i in shared else s.byte_size for i, s in enumerate(outputs))
+    written = sum(_updated(kernel, i, s) if i in shared else s.byte_size for i, s in enumerate(kernel.outputs))
     return read, written
 
 
 def _needed(kernel: EmittedKernel) -> list[int]:
     """For each input: the bytes that the results depend on, at most."""
-    body = kernel.analysis.body
+    body = kernel.origin.analysis.body
     results = len(body.root.operands) if body.root.opcode == "tuple" else 1
     by_result = [fusion_indexing(body, output) for output in range(results)]
     sizes: list[int] = []
-    for number, parameter in enumerate(kernel.analysis.parameters):
+    for number, parameter in enumerate(kernel.origin.analysis.parameters):
         shape = parameter.array_shape
         maps = [map for found in by_result for map in found[number]]
         # Without a map it isn't read, or nobody knows where.
@@ -220,11 +220,11 @@ def _points(map: IndexingMap) -> int:
     return 0 if map.known_empty else math.prod(each.size for each in (*map.dim_vars, *map.range_vars))
 
 
-def _updated(kernel: EmittedKernel, number: int, shape: Shape) -> int:
+def _updated(kernel: EmittedKernel, number: int, made: Argument) -> int:
     """The bytes of an output in place that the fusion writes, at most."""
-    root = kernel.analysis.roots[0]
-    updates = [each.operands[1] for each in kernel.analysis.updates]
+    root = kernel.origin.analysis.roots[0]
+    updates = [each.operands[1] for each in kernel.origin.analysis.updates]
     updates += root.operands[len(root.operands) // 2 + 1 :] if root.opcode == "scatter" else ()
     if not updates:
-        return shape.byte_size
-    return min(shape.byte_size, updates[min(number, len(updates) - 1)].array_shape.byte_size)
+        return made.byte_size
+    return min(made.byte_size, updates[min(number, len(updates) - 1)].array_shape.byte_size)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.emitters.kernel.emitted import SharedTile
+from warpsmith.emitters.kernel.origin import SharedTile
 from warpsmith.errors import UsageError
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import Expr, IndexingMap, IntArray, dim, parse_map, substitute
@@ -57,7 +57,7 @@ def _panels(kernel: KernelExplanation) -> Iterator[Panel]:
         done.add((access.name, access.verb))
         same = [each for each in kernel.accesses if (each.name, each.verb) == (access.name, access.verb)]
         yield elements_panel(f"{name} {access.verb} {access.name}", same, kernel)
-    tile = kernel.kernel.tile
+    tile = kernel.kernel.origin.tile
     if tile is not None:
         yield banks_panel(f"{name}: first phase, warp 0 writes the tile", tile, tile.write)
         yield banks_panel(f"{name}: second phase, warp 0 reads the tile", tile, tile.read)
@@ -113,12 +113,12 @@ def _corner(maps: Sequence[IndexingMap], shape: Shape, vector: int) -> _Corner:
 def elements_panel(title: str, accesses: Sequence[Access], kernel: KernelExplanation) -> Panel:
     """A corner of the array that the accesses are to, the dimensions that aren't drawn at 0."""
     maps = [map for each in accesses if (map := parse_map(each.map)) is not None]
-    shape = next(e.shape.leaves()[0] for e in kernel.kernel.analysis.body if e.name == accesses[0].name)
+    shape = next(e.shape.leaves()[0] for e in kernel.kernel.origin.analysis.body if e.name == accesses[0].name)
     corner = _corner(maps, shape, accesses[0].vector)
     owners: dict[tuple[int, int], tuple[int, int]] = {}
     for map in maps:
         _find_owners(position_map(map, shape), corner, shape.elements, owners)
-    warp = kernel.kernel.analysis.device.warp_size
+    warp = kernel.kernel.origin.analysis.device.warp_size
     block_order = {block: i for i, block in enumerate(sorted({block for block, _ in owners.values()}))}
     warps = -(-math.prod(kernel.block) // warp)
 

@@ -69,11 +69,11 @@ def _source(module: HloModule) -> str:
 def _kernel(name: str, kernel: LoweredKernel) -> str:
     facts = kernel.emitted
     rows = [
-        ("emitter", f"{facts.emitter}{f', {facts.variant}' if facts.variant else ''}"),
-        ("grid", _dims(facts.grid)),
-        ("block", _dims(facts.block)),
-        ("shared memory", f"{facts.shared_bytes:,} bytes"),
-        ("index width", f"{facts.index_bits} bits"),
+        ("emitter", f"{facts.origin.emitter}{f', {facts.origin.variant}' if facts.origin.variant else ''}"),
+        ("grid", _dims(facts.launch.grid)),
+        ("block", _dims(facts.launch.block)),
+        ("shared memory", f"{facts.launch.shared_bytes:,} bytes"),
+        ("index width", f"{facts.launch.index_bits} bits"),
     ]
     table = "".join(f"<tr><th>{label}</th><td>{escape(value)}</td></tr>" for label, value in rows)
     llvm = kernel.llvm.count("\n")

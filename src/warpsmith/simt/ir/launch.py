@@ -28,6 +28,7 @@ from warpsmith.ir.core.types import (
     numpy_dtype,
     vector,
 )
+from warpsmith.ir.launch import Launch
 from warpsmith.simt.core.checks import Checks, check_limits
 from warpsmith.simt.core.results import Counters, LaunchResult
 from warpsmith.simt.core.sampling import chosen_blocks
@@ -265,18 +266,10 @@ def _globals(module: Operation, blocks: int) -> dict[str, Buffer]:
 
 # -------------------------------------------------------------------------------------------------------------- threads
 def _launch(entry: Operation) -> tuple[Dim3, Dim3]:
-    workgroups = entry.attributes.get("warpsmith.workgroups")
-    if isinstance(workgroups, at.IntegerAttr):
-        return (workgroups.value, 1, 1), (1, 1, 1)
-    grid, block = entry.attributes.get("warpsmith.grid"), entry.attributes.get("warpsmith.block")
-    if not isinstance(grid, at.DenseArrayAttr) or not isinstance(block, at.DenseArrayAttr):
+    launch = Launch.of(entry)
+    if launch is None:
         raise SimulationError("the entry function has no launch", help="set warpsmith.grid and warpsmith.block")
-    return _three(grid.values), _three(block.values)
-
-
-def _three(sizes: tuple[int, ...]) -> Dim3:
-    x, y, z = [*sizes, 1, 1, 1][:3]
-    return x, y, z
+    return launch.grid, launch.block
 
 
 def _batch(
