@@ -67,7 +67,7 @@ def compared(case: dict[str, Any], module: HloModule) -> Verdict:
 
 def refused(text: str) -> Verdict:
     try:
-        parse_hlo(text, "elided-constant.hlo")
+        evaluate(parse_hlo(text, "elided-constant.hlo"))
     except ElidedConstant as error:
         return True, f"refused: {str(error).splitlines()[0]}"
     return False, "accepted"

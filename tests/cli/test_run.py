@@ -156,7 +156,7 @@ MISUSES = {
         "regular expression",
     ),
     "dump into a file": (["compile", "{hlo}", "--dump-to", "{hlo}"], "can't write"),
-    "compile without a file": (["compile"], "give one HLO file"),
+    "compile without a file": (["compile"], "give a file"),
     "compile for a misspelt device": (["compile", "{hlo}", "--target", "h20"], "did you mean"),
     "compile to a misspelt stage": (["compile", "{hlo}", "--stage", "ptz"], "did you mean 'ptx'?"),
     "compile to a stage of the other target": (["compile", "{hlo}", "--target", "cpu", "--stage", "ptx"], "its stages"),
@@ -439,3 +439,15 @@ def test_output_goes_into_pipes_and_through_links(hlo: str, tmp_path: Path) -> N
     assert ".version" in real.read_text()
     assert main(["compile", hlo, "-o", os.devnull]) == 0
     assert not Path(os.devnull).is_file()
+
+
+def test_values_left_out_are_made_up_when_asked_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dump without its constants couldn't be run, or nobody would know that its values aren't the real ones."""
+    path = tmp_path / "elided.hlo"
+    path.write_text("ENTRY e { a = f32[4] parameter(0)\n\n c = f32[4] constant({...})  ROOT r = f32[4] add(a, c) }\n")
+    assert main(["run", str(path), "--json"]) == 2
+    assert "elided.hlo:3:" in capsys.readouterr().err
+    assert main(["run", str(path), "--json", "--fill-elided", "7"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["match"] is True
+    assert "made up (seed 7): c" in printed.err

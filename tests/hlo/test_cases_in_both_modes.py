@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from warpsmith.compiler import compile
-from warpsmith.errors import WarpsmithError
+from warpsmith.errors import ElidedConstant
+from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.text.parser import parse_hlo
 
 FOLDER = Path(__file__).parent / "cases"
@@ -68,9 +69,14 @@ def test_a_case_too_large_to_run_compiles_for_a_gpu(id: str) -> None:
         assert all(size <= 65535 for size in kernel.grid[1:])
 
 
-def test_elided_constants_are_refused() -> None:
-    with pytest.raises(WarpsmithError):
-        parse_hlo((FOLDER / "elided-constant.hlo").read_text())
+@pytest.mark.parametrize("numerics", ["strict", "xla"])
+def test_elided_constants_are_refused(numerics: str) -> None:
+    """A module whose constant was left out would run on garbage."""
+    module = parse_hlo((FOLDER / "elided-constant.hlo").read_text())
+    with pytest.raises(ElidedConstant):
+        compile(module, numerics=numerics)
+    with pytest.raises(ElidedConstant):
+        evaluate(module)
 
 
 def test_every_case_says_what_xla_gives() -> None:

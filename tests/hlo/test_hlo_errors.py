@@ -8,7 +8,6 @@ from warpsmith.errors import (
     BadAttribute,
     BadLiteral,
     DuplicateName,
-    ElidedConstant,
     HloSyntaxError,
     InvalidHlo,
     UnknownDType,
@@ -77,7 +76,6 @@ MALFORMED: list[tuple[str, type[WarpsmithError], str, str]] = [
     ("ENTRY e { x = c64[] constant(@1) }", BadLiteral, "(real, imaginary)", ""),
     ("ENTRY e { x = f8e4m3fn[] constant(@nan(0x1)) }", BadLiteral, "NaN payload", ""),
     ("ENTRY e { x = token[] constant(@0) }", BadLiteral, "can't be of type token[]", ""),
-    ("ENTRY e { x = f32[11] constant(@{...}) }", ElidedConstant, "left out", "print_large_constants"),
     ("ENTRY e { x = f32[] constant(1 @}", HloSyntaxError, "')' after a constant's value", ""),
     (
         "ENTRY e { x = f32[2] parameter(0) y = f32[2] negate(x), @dimensions={0} }",
@@ -154,16 +152,16 @@ MALFORMED: list[tuple[str, type[WarpsmithError], str, str]] = [
         "one entry",
     ),
     (
-        "ENTRY e { x = f32[2] parameter(0) y = @negate(x) }",
+        "ENTRY e { x = f32[2] parameter(0) y = @reshape(x) }",
         HloSyntaxError,
         "'y' has no result shape",
-        "f32[...] negate(",
+        "f32[...] reshape(",
     ),
     (
-        "ENTRY e { x = f32[2] parameter(0) y = f32[2] abs(@negate(x)) }",
+        "ENTRY e { x = f32[2] parameter(0) y = f32[2] abs(@constant(1)) }",
         HloSyntaxError,
-        "inside an operand list",
-        "its own",
+        "has no result shape",
+        "f32[...] constant(",
     ),
     ("ENTRY e { x = f32[2] parameter(0) y = f32[2] negate(x@; }", HloSyntaxError, "',' or ')' after an operand", ""),
     (
@@ -187,8 +185,6 @@ MALFORMED: list[tuple[str, type[WarpsmithError], str, str]] = [
         "'is_scheduled'",
     ),
     ("HloModule m\n@", HloSyntaxError, "no computation", "ENTRY"),
-    ("ENTRY @e (x: f32[2], y: f32[]) -> f32[2] { x = f32[2] parameter(0) }", InvalidHlo, "has 2 parameters", ""),
-    ("ENTRY e (@x: f32[3]) -> f32[2] { x = f32[2] parameter(0) }", InvalidHlo, "gives 'x' the shape f32[3]", ""),
     ("ENTRY e (x: f32[2]) -> @f32[3] { x = f32[2] parameter(0) }", InvalidHlo, "ends in f32[3]", ""),
     (
         "ENTRY e { x = f32[2] parameter(0) y = f32[3] @broadcast(x) }",

@@ -464,7 +464,7 @@ BAD: list[tuple[str, str, str]] = [
     ("operand.sizes", f"x = (f32[4,4], f32[4,5]) scatter(s, a, iv, up, up), {_SCATTER}", "operands of scatter are"),
     ("dot.pairs", "x = f32[2,3] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "sizes 3 and 2"),
     ("dot.pairs", "x = f32[2,2,3] dot(p, p), lhs_contracting_dims={1}", "1 and 0 contracting dimensions"),
-    ("dot.types", "x = f32[2,2] dot(n, n), lhs_contracting_dims={1}, rhs_contracting_dims={1}", "can't make f32"),
+    ("dot.types", "x = c64[2,2] dot(n, n), lhs_contracting_dims={1}, rhs_contracting_dims={1}", "can't make c64"),
     ("dot.types", "x = s32[2,2] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={1}", "can't make s32"),
     (
         "dimensions.distinct",
@@ -610,7 +610,7 @@ BAD: list[tuple[str, str, str]] = [
         "x = f32[2,3] reduce-scatter(p), replica_groups={{0,1}}, dimensions={0}, to_apply=add",
         "2 into 2",
     ),
-    ("function.parameters", "x = s32[2,3] all-reduce(n), replica_groups={}, to_apply=add", "gives it s32"),
+    ("function.parameters", "x = s32[2,3] all-reduce(n), replica_groups={}, to_apply=add", "of s32 by"),
     ("pairs.distinct", "x = f32[2,3] collective-permute(p), source_target_pairs={{0,1},{2,1}}", "the pair (2, 1)"),
     ("pairs.distinct", "x = f32[2,3] collective-permute(p), source_target_pairs={{0,1},{0,2}}", "the pair (0, 2)"),
     (

@@ -12,14 +12,13 @@ import argparse
 import json
 from typing import Any
 
-from warpsmith.cli.files import example_text, read_text, write_text
-from warpsmith.errors import UsageError
+from warpsmith.cli.files import write_text
+from warpsmith.cli.modules import add_module, read_module
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
-    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    add_module(parser)
     parser.add_argument("--target", default="sm_90", metavar="TARGET", help="a device or cpu (default: sm_90)")
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the generated input (default: 0)")
@@ -30,15 +29,10 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler.bisection import bisect
-    from warpsmith.hlo import parse_hlo
     from warpsmith.report.bisect import bisection_data, bisection_text
     from warpsmith.report.run.checked_run import random_inputs
 
-    if (arguments.file is None) == (arguments.example is None):
-        raise UsageError("give a file, or --example NAME", help="see `warpsmith bisect --help`")
-    name = arguments.file or f"{arguments.example}.hlo"
-    text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
-    module = parse_hlo(text, name)
+    module = read_module(arguments)
     inputs: list[Any] = random_inputs(module, arguments.seed)
     if arguments.input:
         from warpsmith.cli.npz import read_npz

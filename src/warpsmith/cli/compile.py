@@ -10,7 +10,8 @@ import argparse
 import sys
 from typing import Any
 
-from warpsmith.cli.files import example_text, read_text, write_bytes, write_text
+from warpsmith.cli.files import write_bytes, write_text
+from warpsmith.cli.modules import add_module, module_name, read_module
 from warpsmith.errors import UsageError
 
 _DEFAULT_STAGES = {True: "ptx", False: "asm"}
@@ -18,8 +19,7 @@ _DEFAULT_STAGES = {True: "ptx", False: "asm"}
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
-    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    add_module(parser)
     parser.add_argument(
         "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
     )
@@ -42,16 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler import check_stage, stage_bytes, stage_text
     from warpsmith.devices import device
-    from warpsmith.hlo.text.parser import parse_hlo
 
-    if (arguments.file is None) == (arguments.example is None):
-        raise UsageError("give one HLO file, or --example NAME")
+    module_name(arguments)
     target = device(arguments.target)
     stage = arguments.stage or _DEFAULT_STAGES[target.is_gpu]
     check_stage(stage, target)
-    name = arguments.file or f"example {arguments.example}"
-    text = read_text(arguments.file) if arguments.file else example_text(arguments.example)
-    module = parse_hlo(text, name)
+    module = read_module(arguments)
     if arguments.dump_to:
         from warpsmith.report.page.dump import dump_module
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 
-from warpsmith.cli.files import example_text, read_text, write_text
-from warpsmith.errors import UsageError
+from warpsmith.cli.files import write_text
+from warpsmith.cli.modules import add_module, read_module
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="HLO text (- for standard input), or FILE.py[:NAME]")
-    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    add_module(parser, "FILE", "HLO text, or FILE.py[:NAME]")
     parser.add_argument(
         "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
     )
@@ -35,17 +34,12 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
-    from warpsmith.hlo import parse_hlo
     from warpsmith.report.explain.explanation import explain
 
-    if (arguments.file is None) == (arguments.example is None):
-        raise UsageError("give a file, or --example NAME", help="see `warpsmith explain --help`")
     if arguments.file is not None and arguments.file.partition(":")[0].endswith(".py"):
         return _tile(arguments)
-    name = arguments.file or f"{arguments.example}.hlo"
-    text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
     options = {"numerics": arguments.numerics, "deterministic": arguments.deterministic}
-    found = explain(parse_hlo(text, name), arguments.target, **options)
+    found = explain(read_module(arguments), arguments.target, **options)
     write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
     if arguments.svg is not None:
         from warpsmith.report.explain.picture import explanation_svg

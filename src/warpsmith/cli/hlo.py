@@ -15,7 +15,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from warpsmith.cli.files import example_text, read_text, write_text
+from warpsmith.cli.files import write_text
+from warpsmith.cli.modules import add_module, read_module
 from warpsmith.errors import UnknownName, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=type(parser))
     made = {name: actions.add_parser(name, help=summary, description=summary) for name, summary in _SUMMARIES.items()}
     for each in made.values():
-        each.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
-        each.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+        add_module(each)
         each.add_argument("--no-verify", action="store_true", help="take a module that breaks the verifier's rules")
         each.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
     made["stats"].add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -61,14 +61,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
-    from warpsmith.hlo import parse_hlo, verify_module
+    from warpsmith.hlo.verifier import verify_module
 
-    if (arguments.file is None) == (arguments.example is None):
-        raise UsageError("give a file, or --example NAME", help=f"see `warpsmith hlo {arguments.action} --help`")
-    if arguments.example is not None:
-        module = parse_hlo(example_text(arguments.example), f"{arguments.example}.hlo")
-    else:
-        module = parse_hlo(read_text(arguments.file), arguments.file)
+    module = read_module(arguments)
     if not arguments.no_verify:
         verify_module(module)
     write_text(arguments.output, _ACTIONS[arguments.action](module, arguments))

@@ -14,8 +14,9 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from warpsmith.cli.files import example_text, read_text, write_text
-from warpsmith.errors import UnknownName, UsageError, did_you_mean
+from warpsmith.cli.files import write_text
+from warpsmith.cli.modules import add_module, read_module
+from warpsmith.errors import UnknownName, did_you_mean
 
 if TYPE_CHECKING:
     from warpsmith.hlo import HloComputation, HloInstruction, HloModule
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
-    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    add_module(parser)
     parser.add_argument("--instruction", metavar="NAME", help="this instruction alone")
     parser.add_argument(
         "--style", choices=("mlir", "xla"), default="mlir", help="write floordiv (mlir, the default) or / (xla)"
@@ -36,14 +36,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
-    from warpsmith.hlo import parse_hlo
-
-    if (arguments.file is None) == (arguments.example is None):
-        raise UsageError("give a file, or --example NAME", help="see `warpsmith indexing --help`")
-    if arguments.example is not None:
-        module = parse_hlo(example_text(arguments.example), f"{arguments.example}.hlo")
-    else:
-        module = parse_hlo(read_text(arguments.file), arguments.file)
+    module = read_module(arguments)
     chosen = list(_chosen(module, arguments.instruction))
     if arguments.json:
         text = json.dumps({"module": module.name, "computations": [_json(*part, arguments.style) for part in chosen]})

@@ -12,14 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from warpsmith.cli.files import example_text, read_text, write_text
+from warpsmith.cli.files import write_text
+from warpsmith.cli.modules import add_module, module_name, read_module
 from warpsmith.errors import FileError, UsageError
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", nargs="?", metavar="FILE.hlo", help="HLO text; - for standard input")
-    parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
+    add_module(parser)
     parser.add_argument("--failure", metavar="NAME", help="wrong, check or crash (default: the first that holds)")
     parser.add_argument(
         "--question", metavar="COMMAND", help="a command that is given a file and answers with status 0 while it fails"
@@ -34,17 +34,13 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
-    from warpsmith.hlo import parse_hlo
     from warpsmith.report.reduction import reduce, told_by
 
-    if (arguments.file is None) == (arguments.example is None):
-        raise UsageError("give a file, or --example NAME", help="see `warpsmith reduce --help`")
+    name = module_name(arguments)
     if arguments.failure and arguments.question:
         raise UsageError("--failure and --question exclude each other")
-    name = arguments.file or f"{arguments.example}.hlo"
-    text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
     found = reduce(
-        parse_hlo(text, name),
+        read_module(arguments),
         told_by(arguments.question) if arguments.question else arguments.failure,
         target=arguments.target,
         numerics=arguments.numerics,

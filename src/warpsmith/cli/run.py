@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpsmith.cli import is_ours
 from warpsmith.cli.files import example_text, read_text
+from warpsmith.cli.modules import add_fill_elided, parse_module
 from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="results that repeat bit for bit on a GPU, too: scatters combine updates in order",
     )
+    add_fill_elided(parser)
     parser.add_argument("--input", metavar="FILE.npz", help="arrays 0, 1, ... instead of generated input")
     parser.add_argument("--output", metavar="FILE.npz", help="write the results as arrays 0, 1, ...")
     parser.add_argument("--dump-to", "--xla_dump_to", metavar="DIR", help="one file a pass, numbered and named")
@@ -147,9 +149,7 @@ def _choice(what: str, given: str, known: dict[str, str]) -> str:
 
 
 def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str, text: str) -> int:
-    from warpsmith.hlo.text.parser import parse_hlo
-
-    module = parse_hlo(text, name)
+    module = parse_module(text, name, arguments.fill_elided)
     if platform == "cuda":
         report = _compile_only(arguments, module)
     else:

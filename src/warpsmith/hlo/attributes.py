@@ -10,7 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 from typing import final
+
+import numpy as np
 
 from warpsmith.hlo.shapes import AnyShape
 from warpsmith.hlo.text.lexer import escape
@@ -22,6 +26,7 @@ __all__ = [
     "EntryLayout",
     "FrontendAttributes",
     "IotaGroups",
+    "MeshGroups",
     "OpMetadata",
     "PaddingConfig",
     "PaddingDim",
@@ -136,6 +141,41 @@ class IotaGroups:
     def __str__(self) -> str:
         text = f"[{','.join(map(str, self.dims))}]<=[{','.join(map(str, self.reshape))}]"
         return text + (f"T({','.join(map(str, self.transpose))})" if self.transpose else "")
+
+
+@dataclass(frozen=True, slots=True)
+class MeshGroups:
+    """`replica_groups=mesh['a'=2,'b'=4] {'b':(1)2}`: devices in a mesh, grouped along some of its axes.
+
+    `axes` is (name, size); `ids` the devices in mesh order; `along` is (name, part before, size) of each grouping axis:
+    `'b':(1)2` takes the 2 in the middle when `b` is split into 1 x 2 x the rest, a whole axis has `(0, 0)`.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    ids: tuple[int, ...]
+    along: tuple[tuple[str, int, int], ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The devices of each group, group after group."""
+        sizes: list[int] = []
+        parts: list[tuple[str, int]] = []  # of each dim of the split mesh: its axis, and which of its parts it is
+        for name, size in self.axes:
+            cuts = sorted({1, size}.union(*({before, before * n} for a, before, n in self.along if a == name and n)))
+            for low, high in pairwise(cuts):
+                sizes.append(high // low)
+                parts.append((name, low))
+        ordered: list[int] = []
+        for name, before, size in self.along:
+            end = before * size if size else dict(self.axes)[name]
+            ordered += [i for i, (axis, low) in enumerate(parts) if axis == name and max(before, 1) <= low < end]
+        others = [i for i in range(len(sizes)) if i not in ordered]
+        count = prod(sizes[i] for i in ordered)
+        dealt = np.array(self.ids).reshape(sizes).transpose(others + ordered).reshape(-1, count)
+        return tuple(tuple(int(each) for each in row) for row in dealt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 In: numpy arrays, Python scalars, or (through `literal_text`) HLO text.  Out: `Literal`, an immutable value of one
 shape.  Elements are held in logical order whatever the layout says.  An array whose elements are all alike is held as
 one element (`is_splat`), so that `f32[1000000000]` of zeros takes no memory; literals compare bit for bit, so NaNs
-with equal payloads are equal and -0 differs from 0.
+with equal payloads are equal and -0 differs from 0.  A literal whose values a printer left out (`{...}`) has a shape
+and no values: it can be passed on and printed, and whoever asks for its elements gets ElidedConstant.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name, from_numpy
-from warpsmith.errors import BadLiteral
+from warpsmith.errors import BadLiteral, ElidedConstant, Span
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
 __all__ = ["Literal"]
@@ -25,19 +26,31 @@ __all__ = ["Literal"]
 
 @final
 class Literal:
-    """A constant's value: `shape` and either `array` (numpy, read-only, `shape.dims`) or `elements` (a tuple's)."""
+    """A constant's value: `shape` and either `array` (numpy, read-only, `shape.dims`) or `elements` (a tuple's).
 
-    __slots__ = ("_array", "elements", "is_splat", "shape")
+    `elided_at` is where the text says `{...}` instead of values; None for a literal that has its values.
+    """
+
+    __slots__ = ("_array", "elements", "elided_at", "is_splat", "shape")
 
     shape: AnyShape
     elements: tuple[Literal, ...]
     is_splat: bool
+    elided_at: Span | None
     _array: Array | None
 
-    def __init__(self, shape: AnyShape, array: Array | None, elements: tuple[Literal, ...], splat: bool) -> None:
+    def __init__(
+        self,
+        shape: AnyShape,
+        array: Array | None,
+        elements: tuple[Literal, ...],
+        splat: bool,
+        elided_at: Span | None = None,
+    ) -> None:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "elements", elements)
         object.__setattr__(self, "is_splat", splat)
+        object.__setattr__(self, "elided_at", elided_at)
         object.__setattr__(self, "_array", array)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -47,7 +60,7 @@ class Literal:
         raise AttributeError(f"a Literal can't change ('{name}')")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (self.shape, self._array, self.elements, self.is_splat))
+        return (_rebuild, (self.shape, self._array, self.elements, self.is_splat, self.elided_at))
 
     @staticmethod
     def of(array: Array, shape: Shape | None = None) -> Literal:
@@ -100,10 +113,20 @@ class Literal:
         """A tuple of literals."""
         return Literal(TupleShape(tuple(each.shape for each in elements)), None, tuple(elements), False)
 
+    @staticmethod
+    def elided(shape: Shape, place: Span) -> Literal:
+        """A value that was left out of the text, at `place`."""
+        return Literal(shape, None, (), False, place)
+
     @property
     def is_tuple(self) -> bool:
         """Whether it is a tuple's."""
         return isinstance(self.shape, TupleShape)
+
+    @property
+    def is_elided(self) -> bool:
+        """Whether its values, or some of a tuple's, were left out of the text."""
+        return self.elided_at is not None or any(each.is_elided for each in self.elements)
 
     @property
     def dtype(self) -> DType:
@@ -112,7 +135,17 @@ class Literal:
 
     @property
     def array(self) -> Array:
-        """The elements as a read-only numpy array of `shape.dims` (a splat's has zero strides: no memory)."""
+        """The elements as a read-only numpy array of `shape.dims` (a splat's has zero strides: no memory).
+
+        ElidedConstant where the text has `{...}` instead of values; BadLiteral for a tuple.
+        """
+        if self.elided_at is not None:
+            raise ElidedConstant(
+                f"the values of this {self.shape} constant were left out when the text was printed",
+                span=self.elided_at,
+                help="print the module with its large constants (XLA: print_large_constants, "
+                "--xla_dump_large_constants), or have seeded values made up for them: --fill-elided SEED",
+            )
         if self._array is None:
             raise BadLiteral(f"a literal of {self.shape} has no array form")
         return self._array
@@ -146,7 +179,7 @@ class Literal:
         own = self._array_shape()
         if own.dims != shape.dims or own.dtype is not shape.dtype:
             raise BadLiteral(f"a literal of {own} isn't a value of {shape}")
-        return Literal(shape, self._array, (), self.is_splat)
+        return Literal(shape, self._array, (), self.is_splat, self.elided_at)
 
     def _array_shape(self) -> Shape:
         if isinstance(self.shape, TupleShape):
@@ -155,7 +188,7 @@ class Literal:
 
     def _bits(self) -> bytes:
         if self._array is None:
-            return b""
+            return b"elided" if self.elided_at is not None else b""
         return self._array[(slice(0, 1),) * self._array.ndim].tobytes() if self.is_splat else self._array.tobytes()
 
     def digest(self) -> str:
@@ -186,6 +219,8 @@ class Literal:
     def __repr__(self) -> str:
         if self.is_tuple:
             return f"<literal ({', '.join(map(repr, self.elements))})>"
+        if self.elided_at is not None:
+            return f"<literal {self.shape}, values left out>"
         return f"<literal {self.shape} all {self.splat_value}>" if self.is_splat else f"<literal {self.shape}>"
 
 
@@ -198,10 +233,12 @@ _BITS: dict[int, Any] = {
 }
 
 
-def _rebuild(shape: AnyShape, array: Array | None, elements: tuple[Literal, ...], splat: bool) -> Literal:
+def _rebuild(
+    shape: AnyShape, array: Array | None, elements: tuple[Literal, ...], splat: bool, elided_at: Span | None
+) -> Literal:
     if array is not None and splat and not isinstance(shape, TupleShape):
         return _splat(shape, np.ascontiguousarray(array[(slice(0, 1),) * array.ndim]).reshape(1))
-    return Literal(shape, array, elements, splat)
+    return Literal(shape, array, elements, splat, elided_at)
 
 
 def _splat(shape: Shape, element: Array) -> Literal:

@@ -100,7 +100,10 @@ _CUSTOM_CALL = (
     *("custom_call_has_side_effect", "to_apply", "called_computations", "calls", "output_to_operand_aliasing"),
     *("padding_type", "literal", "operand_precision", "schedule", "api_version"),
 )
-_CONVOLUTION = ("window", "feature_group_count", "batch_group_count", "conv_kind", "operand_precision")
+_CONVOLUTION = (
+    *("window", "feature_group_count", "batch_group_count", "conv_kind", "convolution_kind", "operand_precision"),
+    "sparsity_config",
+)
 _CHANNEL = ("channel_id", "is_host_transfer")
 _ASYNC = ("async_execution_thread", "calls", "output_to_operand_aliasing")
 

@@ -148,9 +148,9 @@ def read_bools(scanner: Scanner, shapes: ShapeReader) -> object:
     return list_of(scanner, lambda: read_bool(scanner, shapes), "a list of true and false")
 
 
-def read_words(scanner: Scanner, shapes: ShapeReader) -> object:
-    """`{a, b}` as a tuple of words."""
-    return list_of(scanner, lambda: read_word(scanner, shapes), "a list of words")
+def read_precisions(scanner: Scanner, shapes: ShapeReader) -> object:
+    """`{highest,default}`, in letters of either case, as a tuple of words."""
+    return list_of(scanner, lambda: str(read_word(scanner, shapes)).lower(), "a list of precisions")
 
 
 def read_reference(scanner: Scanner, shapes: ShapeReader) -> object:

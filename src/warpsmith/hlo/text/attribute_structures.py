@@ -6,7 +6,10 @@ In: a `Scanner` after `name=`.  Out: the typed value.  The simple ones are in `a
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import cast
+
+import numpy as np
 
 from warpsmith.errors import BadAttribute, did_you_mean
 from warpsmith.hlo.attributes import (
@@ -14,6 +17,7 @@ from warpsmith.hlo.attributes import (
     ConvDimNumbers,
     Donor,
     IotaGroups,
+    MeshGroups,
     PaddingConfig,
     PaddingDim,
     SliceDim,
@@ -29,6 +33,13 @@ _PADDING = re.compile(r"-?[0-9]+_-?[0-9]+(?:_-?[0-9]+)?(?:x-?[0-9]+_-?[0-9]+(?:_
 _DIM_LABELS = re.compile(r"([0-9bf?]*)_([0-9io?]*)->([0-9bf?]*)")
 _SIZES = re.compile(r"[0-9]+(?:x[0-9]+)*")
 _PADS = re.compile(r"-?[0-9]+_-?[0-9]+(?:x-?[0-9]+_-?[0-9]+)*")
+_MESH = re.compile(
+    r"mesh\[((?:\s*'[^']*'\s*=\s*[0-9]+\s*,?)*)\s*\]\s*"
+    r"(?:,\s*device_ids=\(([^()]*(?:\([^()]*\))?)\))?\s*\{([^{}]*)\}"
+)
+_MESH_AXIS = re.compile(r"'([^']*)'\s*=\s*([0-9]+)")
+_MESH_ALONG = re.compile(r"\s*'([^']*)'\s*(?::\s*\(([0-9]+)\)\s*([0-9]+))?\s*(?:,|$)")
+_MESH_ORDER = re.compile(r"\[([0-9,\s]+)\]\s*T\(([0-9,\s]+)\)")
 _IOTA = re.compile(r"\[([0-9,\s]+)\]\s*<=\s*\[([0-9,\s]+)\]\s*(?:T\(([0-9,\s]+)\))?")
 
 
@@ -132,9 +143,11 @@ def read_dim_labels(scanner: Scanner, shapes: ShapeReader) -> object:
 
 
 def read_groups(scanner: Scanner, shapes: ShapeReader) -> object:
-    """`{{0,1},{2,3}}`, or XLA's iota form `[2,2]<=[4]`."""
+    """`{{0,1},{2,3}}`, XLA's iota form `[2,2]<=[4]`, or axes of a mesh: `mesh['a'=2,'b'=4] {'b'}`."""
     if scanner.peek() == "{":
         return read_ints(scanner, shapes)
+    if (mesh := scanner.match(_MESH)) is not None:
+        return _mesh_groups(scanner, mesh)
     match = scanner.match(_IOTA)
     if match is None:
         return read_raw(scanner, shapes)
@@ -143,6 +156,44 @@ def read_groups(scanner: Scanner, shapes: ShapeReader) -> object:
         for group in match.groups()
     ]
     return IotaGroups(parts[0], parts[1], parts[2])
+
+
+def _mesh_groups(scanner: Scanner, match: re.Match[str]) -> MeshGroups:
+    """Groups along axes of a mesh; BadAttribute where an axis is unknown or doesn't divide as it says."""
+
+    def bad(cause: str) -> BadAttribute:
+        return BadAttribute(
+            f"replica_groups: {cause}",
+            span=scanner.span(match.start(), len(match.group())),
+            help="write mesh['axis'=size,...] {'axis', 'axis':(before)size}",
+        )
+
+    axes = tuple((name, int(size)) for name, size in _MESH_AXIS.findall(match.group(1)))
+    sizes = dict(axes)
+    devices = prod(sizes.values())
+    along: list[tuple[str, int, int]] = []
+    place = 0
+    while place < len(match.group(3).rstrip()):
+        part = _MESH_ALONG.match(match.group(3), place)
+        if part is None or part.group(1) not in sizes:
+            raise bad(f"'{match.group(3)[place:].strip()}' doesn't name an axis of the mesh")
+        before, size = (int(each or 0) for each in part.group(2, 3))
+        if part.group(2) is not None and (not before * size or sizes[part.group(1)] % (before * size)):
+            raise bad(f"({before}){size} doesn't divide axis '{part.group(1)}' of size {sizes[part.group(1)]}")
+        along.append((part.group(1), before, size))
+        place = part.end()
+    ids: list[int] = list(range(devices))
+    if (order := match.group(2)) is not None:
+        if (iota := _MESH_ORDER.fullmatch(order.strip())) is not None:
+            dims, perm = ([int(each) for each in group.split(",")] for group in iota.groups())
+            if prod(dims) != devices or sorted(perm) != list(range(len(dims))):
+                raise bad(f"device_ids {order} don't fill a mesh of {devices} devices")
+            ids = [int(each) for each in np.arange(devices).reshape(dims).transpose(perm).reshape(-1)]
+        else:
+            ids = [int(each) for each in re.findall(r"[0-9]+", order)]
+    if sorted(ids) != list(range(devices)) or not devices:
+        raise bad(f"the mesh has {devices} devices, and each is named once")
+    return MeshGroups(axes, tuple(ids), tuple(along), re.sub(r"\]\s*\{", "] {", match.group()))
 
 
 def _index(scanner: Scanner) -> tuple[int, ...]:

@@ -129,7 +129,7 @@ KINDS: dict[str, ValueKind] = {
         ValueKind("string or json", readers.read_string_or_json, _print_string),
         ValueKind("ints", readers.read_ints, _print_ints),
         ValueKind("bools", readers.read_bools, _print_bools),
-        ValueKind("words", readers.read_words, _print_words),
+        ValueKind("precisions", readers.read_precisions, _print_words),
         ValueKind("computation", readers.read_reference, _print_reference, "computation"),
         ValueKind("computations", readers.read_references, _print_references, "computation"),
         ValueKind("instructions", readers.read_references, _print_references, "instruction"),
@@ -158,7 +158,8 @@ _NAMES: dict[str, str] = {
     "bool": "is_stable indices_are_sorted unique_indices constrain_layout use_global_device_ids is_host_transfer "
     "custom_call_has_side_effect is_composite largest is_reverse is_associative lower left_side unit_diagonal "
     "is_cross_program_prefetch",
-    "word": "algorithm distribution fft_type transpose_a schedule api_version padding_type mode conv_kind",
+    "word": "algorithm distribution fft_type transpose_a schedule api_version padding_type mode conv_kind "
+    "convolution_kind",
     "direction": "direction",
     "comparison": "type",
     "fusion kind": "kind",
@@ -169,7 +170,7 @@ _NAMES: dict[str, str] = {
     "scatter_dims_to_operand_dims input_batching_dims scatter_indices_batching_dims lhs_batch_dims rhs_batch_dims "
     "lhs_contracting_dims rhs_contracting_dims lhs_ragged_dims rhs_group_dims fft_length source_target_pairs",
     "bools": "parameter_replication",
-    "words": "operand_precision",
+    "precisions": "operand_precision",
     "computation": "to_apply calls condition body select scatter true_computation false_computation",
     "computations": "branch_computations called_computations",
     "instructions": "control-predecessors",
@@ -184,7 +185,7 @@ _NAMES: dict[str, str] = {
     "literal": "literal",
     "metadata": "metadata",
     "frontend": "frontend_attributes",
-    "raw": "sharding statistics origin result_accuracy domain sparsity original_value",
+    "raw": "sharding statistics origin result_accuracy domain sparsity sparsity_config original_value",
 }
 
 ATTRIBUTES: dict[str, ValueKind] = {name: KINDS[kind] for kind, names in _NAMES.items() for name in names.split()}

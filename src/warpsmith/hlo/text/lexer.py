@@ -21,7 +21,7 @@ _LINE_START = re.compile(r"\n *[%A-Za-z_]")
 _NAME = re.compile(rf"%[\w.\-]+|{NAME}")
 _INT = re.compile(r"-?[0-9]+(?![\w.])")
 _WORD = re.compile(r"[^\s,(){}\[\]=:]+")
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _BALANCED_STOP = re.compile(r'[(){}\[\]"]')
 _CLOSER = {"(": ")", "{": "}", "[": "]"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -149,7 +149,7 @@ class Scanner:
         match = self.match(_STRING)
         if match is None:
             if self.peek() == '"':
-                raise self.error("this string isn't closed on its line", help="add a '\"'")
+                raise self.error("this string isn't closed", help="add a '\"'")
             raise self.expected(what)
         return unescape(match.group(1))
 
@@ -166,7 +166,7 @@ class Scanner:
             if char == '"':
                 string = _STRING.match(text, match.start())
                 if string is None:
-                    raise self.error("this string isn't closed on its line", match.start(), help="add a '\"'")
+                    raise self.error("this string isn't closed", match.start(), help="add a '\"'")
                 pos = string.end()
             elif char in _CLOSER:
                 open_at.append(match.start())

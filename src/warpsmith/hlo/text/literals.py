@@ -13,7 +13,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.dtypes import BY_NAME
-from warpsmith.errors import BadLiteral, ElidedConstant
+from warpsmith.errors import BadLiteral
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 from warpsmith.hlo.text.lexer import MAX_DEPTH, Scanner
@@ -26,6 +26,7 @@ _PLAIN = re.compile(r'[^()/"]*')
 _ELEMENT = re.compile(r'[+-]?nan\(0x[0-9a-fA-F]+\)|[^\s(){},/"]+')
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _BRACES = str.maketrans("", "", "{}")
+_ELIDED = re.compile(r"\{\s*(?:[^\s(){},]+\s*,\s*)*\.\.\.\s*\}")
 _NOT_STRUCTURE = re.compile(r"[^{},]+")
 
 SPLAT_LIMIT = 1 << 20
@@ -38,7 +39,8 @@ MAX_RANK = 32
 def read_literal(scanner: Scanner, shape: AnyShape, depth: int = 0) -> Literal:
     """The value that stands next, of `shape`; one bare element fills an array.
 
-    BadLiteral where braces or counts don't fit the shape or a number doesn't fit the type; ElidedConstant for `{...}`.
+    `{...}` gives a literal without values.  BadLiteral where braces or counts don't fit the shape or a number doesn't
+    fit the type.
     """
     if isinstance(shape, TupleShape):
         return _read_tuple(scanner, shape, depth)
@@ -137,6 +139,9 @@ class _Reader:
         if scanner.peek() != "{":
             self._element()
             return Literal.splat_of(shape, self._values())
+        start = scanner.pos
+        if scanner.match(_ELIDED) is not None:
+            return Literal.elided(shape, scanner.span(start, 5))
         self._array()
         return Literal.of(self._values().reshape(shape.dims), shape)
 
@@ -146,8 +151,6 @@ class _Reader:
         counts: list[int] = []
         while True:
             if scanner.peek() == "{" and len(counts) < len(dims):
-                if scanner.text.startswith("...", scanner.pos + 1):
-                    raise self._elided()
                 scanner.pos += 1
                 counts.append(0)
                 if dims[len(counts) - 1] and scanner.peek() != "}":
@@ -162,8 +165,7 @@ class _Reader:
                 if counts[level] < dims[level]:
                     if scanner.peek() == "}":
                         raise self._count(level, counts[level])
-                    if not scanner.accept(","):
-                        raise _bad(scanner, f"expected ',' between the elements of {self.shape}")
+                    scanner.accept(",")  # XLA reads rows and elements without a comma as well
                     break
                 if scanner.peek() == ",":
                     raise self._count(level, counts[level] + 1)
@@ -180,13 +182,6 @@ class _Reader:
         return _bad(
             self.scanner,
             f"dimension {level} of {self.shape.text(layout=False)} has {size} elements, {more}{given} are given",
-        )
-
-    def _elided(self) -> ElidedConstant:
-        return ElidedConstant(
-            f"the values of this {self.shape} constant were left out when the text was printed",
-            span=self.scanner.span(self.scanner.pos, 5),
-            help="print the module with its large constants (XLA: print_large_constants, --xla_dump_large_constants)",
         )
 
     def _element(self) -> None:
@@ -207,8 +202,6 @@ class _Reader:
         match = self.scanner.match(_ELEMENT)
         if match is None:
             raise _bad(self.scanner, f"expected an element of {self.shape.dtype}")
-        if match.group() == "...":
-            raise self._elided()
         self.texts.append(match.group())
         self.places.append(match.start())
 
@@ -230,6 +223,8 @@ def literal_text(literal: Literal) -> str:
     if isinstance(literal.shape, TupleShape):
         return f"( {', '.join(map(literal_text, literal.elements))} )"
     shape = literal.shape
+    if literal.is_elided:
+        return "{...}"
     if literal.is_splat:
         text = element_texts(np.asarray(literal.splat_value).reshape(1), shape.dtype, dense=shape.rank > 0)[0]
         if shape.rank == 0 or shape.elements > SPLAT_LIMIT:

@@ -22,7 +22,7 @@ from warpsmith.hlo.text.attribute_table import ATTRIBUTES, ValueKind
 from warpsmith.hlo.text.header import check_new, read_header, unknown_attribute
 from warpsmith.hlo.text.lexer import MAX_DEPTH, NAME, Scanner, Source
 from warpsmith.hlo.text.literals import read_literal
-from warpsmith.hlo.text.records import ComputationRecord, InstructionRecord, Signature
+from warpsmith.hlo.text.records import UNNAMED, ComputationRecord, InstructionRecord, Signature
 from warpsmith.hlo.text.resolve import resolve_computations
 from warpsmith.hlo.text.shapes import ARRAY_SHAPE, ShapeReader
 from warpsmith.hlo.text.style import PrintStyle
@@ -36,6 +36,7 @@ _SHAPE_GROUP, _OPCODE_GROUP = 4, 8
 _OPCODE = re.compile(r"[A-Za-z_][\w\-]*")
 _OPERANDS = re.compile(rf"\s*((?:%?{NAME}(?:\s*,\s*%?{NAME})*)?)\s*\)")
 _OPERAND_SHAPE = re.compile(r"\(|[A-Za-z]\w*\[|b\(")
+_ATTRIBUTE_NAME = re.compile(r"([A-Za-z_][\w\-]*)\s*=\s*")
 _ATTRIBUTE = re.compile(r"\s*,\s*([A-Za-z_][\w\-]*)\s*=\s*")
 # Values whose extent shows at a glance; instructions that write the same one share the object.
 _SIMPLE_VALUE = re.compile(r'(?:\{(?:[^{}"]|"(?:[^"\\\n]|\\.)*")*\}|[\w.\-]+|"(?:[^"\\\n]|\\.)*")(?=[\s,}])')
@@ -83,6 +84,7 @@ class _Parser:
         self.operand_index = True
         self._inline: list[ComputationRecord] = []
         self._depth = 0
+        self._unnamed = 0
         self._array_shapes: dict[str, AnyShape] = {}
         self._values: dict[tuple[str, str], object] = {}
         self._rows: dict[str, tuple[Opcode, frozenset[str]]] = {}
@@ -130,19 +132,19 @@ class _Parser:
         return record
 
     def _signature(self) -> Signature:
+        """`(name: shape, ...) -> shape`.  As in XLA, the instructions say what the parameters are."""
         scanner = self.scanner
         self.program_shape = True
         scanner.expect("(", "before a computation's parameters")
-        parameters: list[tuple[str, AnyShape, int]] = []
         while not scanner.accept(")"):
-            name, start = scanner.name("a parameter's name or ')'")
-            scanner.expect(":", "after a parameter's name")
-            parameters.append((name, self.shapes.shape(scanner), start))
+            scanner.name("a parameter's name or ')'")
+            scanner.accept(":")
+            self.shapes.shape(scanner)
             if not scanner.accept(",") and scanner.peek() != ")":
                 raise scanner.expected("',' or ')' after a parameter's shape")
         scanner.expect("->", "before the result's shape")
         result_start = scanner.skip()
-        return Signature(parameters, self.shapes.shape(scanner), result_start)
+        return Signature(self.shapes.shape(scanner), result_start)
 
     def _instructions(self, record: ComputationRecord) -> None:
         """Instructions up to the closing brace.  The common form takes one match; the rest go step by step."""
@@ -173,8 +175,9 @@ class _Parser:
                 if root_start >= 0:
                     raise scanner.error(f"'{record.name}' has two ROOT instructions", start, len(name))
                 root_start = start
-                record.root = len(instructions)
-            instructions.append(self._instruction(name, start, shape, opcode, opcode_start))
+            instructions.append(self._instruction(name, start, shape, opcode, opcode_start, instructions))
+            if is_root:
+                record.root = len(instructions) - 1
         scanner.pos += 1
         if not instructions:
             raise scanner.error(f"computation '{record.name}' has no instruction", record.start, len(record.name))
@@ -193,8 +196,8 @@ class _Parser:
         self.records.append(record)
         return Reference(record.name, record.start)
 
-    def _head(self, record: ComputationRecord) -> tuple[bool, str, int, AnyShape, str, int]:
-        """`ROOT %name = shape opcode(` piece by piece; says which piece is wrong."""
+    def _head(self, record: ComputationRecord) -> tuple[bool, str, int, AnyShape | None, str, int]:
+        """`ROOT %name = shape opcode(` piece by piece, the shape maybe left out; says which piece is wrong."""
         scanner = self.scanner
         if scanner.at_end():
             raise scanner.error(f"the text ends inside computation '{record.name}'", help="add the '}' that closes it")
@@ -205,10 +208,8 @@ class _Parser:
             raise scanner.expected(f"'=' after '{name}'")
         opcode = _OPCODE.match(scanner.text, scanner.skip())
         if opcode is not None and scanner.text.startswith("(", opcode.end()) and lookup(opcode.group()) is not None:
-            raise scanner.error(
-                f"'{name}' has no result shape",
-                help=f"write the shape before the opcode: {name} = f32[...] {opcode.group()}(",
-            )
+            scanner.pos = opcode.end() + 1
+            return is_root, name, start, None, opcode.group(), opcode.start()
         shape = self.shapes.shape(scanner)
         match = scanner.match(_OPCODE)
         if match is None:
@@ -219,8 +220,21 @@ class _Parser:
             raise scanner.expected(f"'(' after '{match.group()}'")
         return is_root, name, start, shape, match.group(), match.start()
 
-    def _instruction(self, name: str, start: int, shape: AnyShape, opcode: str, opcode_start: int) -> InstructionRecord:
-        """Everything after `opcode(`."""
+    def _instruction(
+        self,
+        name: str,
+        start: int,
+        shape: AnyShape | None,
+        opcode: str,
+        opcode_start: int,
+        before: list[InstructionRecord],
+        *,
+        in_place: bool = False,
+    ) -> InstructionRecord:
+        """Everything after `opcode(`.  Operands that are written in place go to `before`.
+
+        `in_place`: it is such an operand itself, and takes no attributes.
+        """
         scanner = self.scanner
         known = self._rows.get(opcode)
         if known is None:
@@ -234,7 +248,14 @@ class _Parser:
         operand_shapes = None
         literal: Literal | None = None
         number: int | None = None
-        if opcode == "constant":
+        if shape is None and opcode in ("constant", "parameter"):
+            raise scanner.error(
+                f"'{name}' has no result shape",
+                opcode_start,
+                len(opcode),
+                help=f"write the shape before the opcode: {name} = f32[...] {opcode}(",
+            )
+        if opcode == "constant" and shape is not None:
             literal = read_literal(scanner, shape)
             if not scanner.accept(")"):
                 raise scanner.expected("')' after a constant's value")
@@ -243,7 +264,7 @@ class _Parser:
         else:
             match = _OPERANDS.match(scanner.text, operands_start)
             if match is None:
-                operands, operand_shapes = self._operands()
+                operands, operand_shapes = self._operands(before)
             else:
                 scanner.pos = match.end()
                 names = match.group(1)
@@ -259,7 +280,7 @@ class _Parser:
                 span=scanner.span(opcode_start, len(opcode)),
             )
         attributes: dict[str, object] = {}
-        has_references = self._attributes(attributes, row, allowed) if scanner.next_is(",") else False
+        has_references = not in_place and scanner.next_is(",") and self._attributes(attributes, row, allowed)
         for required in row.required:
             if required not in attributes:
                 raise BadAttribute(
@@ -290,8 +311,8 @@ class _Parser:
             raise scanner.expected("')' after a parameter's number")
         return number
 
-    def _operands(self) -> tuple[list[str], list[tuple[AnyShape | None, int]]]:
-        """Operands one by one, each with an optional shape; comments may stand between."""
+    def _operands(self, before: list[InstructionRecord]) -> tuple[list[str], list[tuple[AnyShape | None, int]]]:
+        """Operands one by one, each with an optional shape or written in place; comments may stand between."""
         scanner = self.scanner
         names: list[str] = []
         shapes: list[tuple[AnyShape | None, int]] = []
@@ -302,21 +323,31 @@ class _Parser:
             shape: AnyShape | None = None
             if _OPERAND_SHAPE.match(scanner.text, start) is not None:
                 shape = self.shapes.shape(scanner)
-                self.operand_shapes = True
             name, name_start = scanner.name("an operand's name")
             if scanner.peek() == "(":
-                raise scanner.error(
-                    f"'{name}' is an instruction inside an operand list",
-                    name_start,
-                    len(name),
-                    help="give it a name and a line of its own",
-                )
+                name, shape = self._operand_in_place(shape, name, name_start, before), None
+            self.operand_shapes |= shape is not None
             names.append(name)
             shapes.append((shape, start))
             if scanner.accept(")"):
                 return names, shapes
             if not scanner.accept(","):
                 raise scanner.expected("',' or ')' after an operand")
+
+    def _operand_in_place(
+        self, shape: AnyShape | None, opcode: str, start: int, before: list[InstructionRecord]
+    ) -> str:
+        """`f32[] constant(0)` where an operand's name would stand: an instruction of its own; its name."""
+        scanner = self.scanner
+        if self._depth >= MAX_DEPTH // 4:
+            raise scanner.error("instructions are nested too deep")
+        scanner.pos += 1
+        self._unnamed += 1
+        name = f"{opcode}{UNNAMED}{self._unnamed}"
+        self._depth += 1
+        before.append(self._instruction(name, start, shape, opcode, start, before, in_place=True))
+        self._depth -= 1
+        return name
 
     def _attributes(self, attributes: dict[str, object], row: Opcode, allowed: frozenset[str]) -> bool:
         """`, name=value` as often as it stands here; whether a value names computations or instructions."""
@@ -325,13 +356,14 @@ class _Parser:
         while True:
             match = _ATTRIBUTE.match(text, scanner.pos)
             if match is None:
-                if scanner.next_is(","):
-                    again = _ATTRIBUTE.match(text, scanner.pos)
-                    if again is None:
-                        scanner.pos += 1
-                        raise scanner.expected("an attribute (name=value) after ','")
-                    continue
-                return refers
+                if not scanner.next_is(","):
+                    return refers
+                match = _ATTRIBUTE.match(text, scanner.pos)
+            if match is None:  # comments may stand after the comma, too
+                scanner.pos += 1
+                match = scanner.match(_ATTRIBUTE_NAME)
+                if match is None:
+                    raise scanner.expected("an attribute (name=value) after ','")
             name = match.group(1)
             if name not in allowed:
                 raise unknown_attribute(scanner, f"attribute of {row.name}", name, match.start(1), row.attribute_names)

@@ -7,16 +7,22 @@ from dataclasses import dataclass, field
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.shapes import AnyShape
 
-__all__ = ["ComputationRecord", "InstructionRecord", "Signature"]
+__all__ = ["UNNAMED", "ComputationRecord", "InstructionRecord", "Signature"]
+
+UNNAMED = "#"
+"""Stands in the name of an instruction that is written in an operand's place; `resolve` gives it a name of its own."""
 
 
 @dataclass(slots=True)
 class InstructionRecord:
-    """`name = shape opcode(operands), attributes` with names still names; `start` and `*_start` are text offsets."""
+    """`name = shape opcode(operands), attributes` with names still names; `start` and `*_start` are text offsets.
+
+    `shape` is None where the text leaves it out, to be inferred.
+    """
 
     name: str
     start: int
-    shape: AnyShape
+    shape: AnyShape | None
     opcode: str
     opcode_start: int
     operands: list[str]
@@ -30,9 +36,8 @@ class InstructionRecord:
 
 @dataclass(slots=True)
 class Signature:
-    """`(p: f32[4]) -> f32[4]` in front of a computation."""
+    """`(p: f32[4]) -> f32[4]` in front of a computation: the result, and where it stands."""
 
-    parameters: list[tuple[str, AnyShape, int]]
     result: AnyShape
     result_start: int
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from warpsmith.errors import DuplicateName, InvalidHlo, UnknownName, WarpsmithError, did_you_mean
+from warpsmith.errors import DuplicateName, HloSyntaxError, InvalidHlo, UnknownName, WarpsmithError, did_you_mean
 from warpsmith.hlo.module import HloComputation, HloInstruction, Origin, frozen
-from warpsmith.hlo.shapes import Shape, same_type
+from warpsmith.hlo.opcodes import lookup
+from warpsmith.hlo.shapes import AnyShape, Layout, Shape, TupleShape, same_type
 from warpsmith.hlo.text.attribute_readers import Reference
 from warpsmith.hlo.text.attribute_table import ATTRIBUTES
 from warpsmith.hlo.text.lexer import Scanner, Source
-from warpsmith.hlo.text.records import ComputationRecord, InstructionRecord
+from warpsmith.hlo.text.records import UNNAMED, ComputationRecord, InstructionRecord
 from warpsmith.hlo.text.shapes import ShapeReader
+from warpsmith.hlo.verifier import STATED, infer_shape
 
 __all__ = ["resolve_computations"]
 
@@ -121,6 +123,7 @@ class _Builder:
         self.record = record
         self.callees = callees
         self.named: dict[str, HloInstruction] = {}
+        self.names = {each.name for each in record.instructions}
 
     def build(self) -> HloComputation:
         record, source, named = self.record, self.source, self.named
@@ -135,13 +138,16 @@ class _Builder:
                 raise self._unknown_operand(each, str(error.args[0])) from None
             if each.operand_shapes is not None:
                 self._check_operand_shapes(each, operands)
-            attributes = self._resolved(each) if each.has_references else each.attributes
+            attributes = frozen(self._resolved(each) if each.has_references else each.attributes)
+            shape = each.shape
+            if shape is None:
+                shape = self._inferred(each, operands, attributes)
             instruction = HloInstruction(
-                each.name,
+                self._unnamed(each) if UNNAMED in each.name else each.name,
                 each.opcode,
-                each.shape,
+                shape,
                 operands,
-                frozen(attributes),
+                attributes,
                 each.literal,
                 each.parameter_number,
                 Origin(source, each.start, len(each.name)),
@@ -156,6 +162,34 @@ class _Builder:
         )
         self._check_signature(computation)
         return computation
+
+    def _unnamed(self, each: InstructionRecord) -> str:
+        """A name, as XLA gives it, for an instruction that is written in an operand's place."""
+        stem = name = f"{each.opcode}.anon"
+        number = 0
+        while name in self.names:
+            number += 1
+            name = f"{stem}.{number}"
+        self.names.add(name)
+        return name
+
+    def _inferred(
+        self, each: InstructionRecord, operands: tuple[HloInstruction, ...], attributes: Mapping[str, object]
+    ) -> AnyShape:
+        """The result's shape where the text leaves it out.  Of products the operands' element type, as XLA has it."""
+        name = each.name.partition(UNNAMED)[0]
+        origin = Origin(self.source, each.opcode_start, len(each.opcode))
+        stated: AnyShape | None = TupleShape()
+        if each.opcode in STATED:
+            stated = _stated(HloInstruction(name, each.opcode, TupleShape(), operands, attributes))
+        if stated is None:
+            raise HloSyntaxError(
+                f"'{name}' has no result shape, and its operands don't decide what {each.opcode} makes",
+                span=origin.span,
+                help=f"write the shape before the opcode: {name} = f32[...] {each.opcode}(",
+            )
+        made = infer_shape(HloInstruction(name, each.opcode, stated, operands, attributes, origin=origin))
+        return _laid_out(each.opcode, made, operands, attributes)
 
     def _broadcast_of_scalar(self, each: InstructionRecord, made: HloInstruction) -> HloInstruction:
         """A broadcast of a scalar may leave `dimensions={}` out."""
@@ -235,21 +269,41 @@ class _Builder:
         signature = self.record.signature
         if signature is None:
             return
-        if len(signature.parameters) != len(computation.parameters):
-            raise InvalidHlo(
-                f"the signature of '{computation.name}' has {len(signature.parameters)} parameters, "
-                f"its instructions define {len(computation.parameters)}",
-                span=computation.span,
-            )
-        for (name, shape, start), parameter in zip(signature.parameters, computation.parameters, strict=True):
-            if not same_type(shape, parameter.shape):
-                raise InvalidHlo(
-                    f"the signature gives '{name}' the shape {shape}, but '{parameter.name}' is {parameter.shape}",
-                    span=self.source.span(start, len(name)),
-                )
         if not same_type(signature.result, computation.root.shape):
             raise InvalidHlo(
                 f"the signature of '{computation.name}' ends in {signature.result}, "
                 f"its root '{computation.root.name}' is {computation.root.shape}",
                 span=self.source.span(signature.result_start),
             )
+
+
+def _stated(instruction: HloInstruction) -> AnyShape | None:
+    """What a result's shape says beyond operands and attributes, where there is one thing to say; else None."""
+    if instruction.opcode in ("call", "fusion", "conditional") and instruction.called_computations:
+        return instruction.called_computations[0].root.shape
+    types = {leaf.dtype for operand in instruction.operands for leaf in operand.shape.leaves()}
+    if instruction.opcode in ("dot", "convolution") and len(types) == 1:
+        return instruction.operands[0].shape
+    return None
+
+
+_KEEPS_LAYOUT = frozenset(
+    {
+        *("copy", "reverse", "sort", "tuple", "get-tuple-element", "while", "call", "conditional", "fusion", "select"),
+        *("clamp", "add-dependency", "set-dimension-size", "optimization-barrier", "domain"),
+    }
+)
+
+
+def _laid_out(
+    opcode: str, made: AnyShape, operands: tuple[HloInstruction, ...], attributes: Mapping[str, object]
+) -> AnyShape:
+    """An inferred shape with the layout that XLA's parser infers: the operand's where elements stay in place."""
+    row = lookup(opcode)
+    if opcode in _KEEPS_LAYOUT or (row is not None and row.elementwise):
+        return made
+    if opcode == "transpose" and isinstance(made, Shape) and isinstance(operands[0].shape, Shape):
+        permutation = cast("tuple[int, ...]", attributes["dimensions"])
+        becomes = {dim: place for place, dim in enumerate(permutation)}
+        return made.with_layout(Layout(tuple(becomes[dim] for dim in operands[0].shape.minor_to_major)))
+    return made.without_layout()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from warpsmith.hlo.attributes import IotaGroups
+from warpsmith.hlo.attributes import IotaGroups, MeshGroups
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import UNBOUNDED, AnyShape, Shape, TupleShape
 from warpsmith.hlo.verifier.calls import check_token
@@ -40,6 +40,8 @@ def _group_size(instruction: HloInstruction) -> int | None:
     groups = instruction.attributes.get("replica_groups")
     if isinstance(groups, IotaGroups):
         return groups.dims[-1]
+    if isinstance(groups, MeshGroups):
+        groups = groups.groups()
     if not isinstance(groups, tuple) or not groups:
         return None
     lists = [cast("tuple[int, ...]", each) for each in cast("tuple[object, ...]", groups) if isinstance(each, tuple)]
@@ -58,12 +60,26 @@ def _group_size(instruction: HloInstruction) -> int | None:
 
 def _all_reduce(instruction: HloInstruction) -> AnyShape:
     _group_size(instruction)
-    called = instruction.attr("to_apply", HloComputation)
+    _check_combiner(instruction)
     for index in range(len(instruction.operands)):
-        dtype = array_operand(instruction, index).dtype
-        check_function(instruction, called, [dtype, dtype], instruction.opcode)
-    combiner_types(instruction, called, [called.parameters[0].shape.leaves()[0].dtype])
+        array_operand(instruction, index)
     return one_or_tuple(_operand_shapes(instruction))
+
+
+def _check_combiner(instruction: HloInstruction) -> None:
+    """Two scalars of one type make a third; the arrays may be narrower, as XLA's promoted all-reduces are."""
+    called = instruction.attr("to_apply", HloComputation)
+    dtype = called.parameters[0].shape.leaves()[0].dtype if called.parameters else _U32.dtype
+    check_function(instruction, called, [dtype, dtype], instruction.opcode)
+    combiner_types(instruction, called, [dtype])
+    for operand in instruction.operands:
+        for leaf in operand.shape.leaves():
+            if leaf.is_array and leaf.dtype.kind is not dtype.kind:
+                raise fail(
+                    instruction,
+                    "function.parameters",
+                    f"{instruction.opcode} of {leaf.dtype} by '{called.name}' of {dtype}",
+                )
 
 
 def _along(instruction: HloInstruction) -> int:
@@ -88,6 +104,9 @@ def _resized(instruction: HloInstruction, shape: AnyShape, grows: bool) -> AnySh
     size, along = _group_size(instruction), _along(instruction)
     expected: list[AnyShape] = []
     for index, result in enumerate(_results(instruction, shape)):
+        if not instruction.operands[index].shape.leaves()[0].is_array:  # a token keeps the order beside arrays
+            expected.append(instruction.operands[index].shape)
+            continue
         operand = array_operand(instruction, index)
         dimensions(instruction, operand.rank)
         if not isinstance(result, Shape) or result.rank != operand.rank:
@@ -112,10 +131,7 @@ def _all_gather(instruction: HloInstruction) -> AnyShape:
 
 
 def _reduce_scatter(instruction: HloInstruction) -> AnyShape:
-    called = instruction.attr("to_apply", HloComputation)
-    for index in range(len(instruction.operands)):
-        dtype = array_operand(instruction, index).dtype
-        check_function(instruction, called, [dtype, dtype], instruction.opcode)
+    _check_combiner(instruction)
     return _resized(instruction, instruction.shape, grows=False)
 
 

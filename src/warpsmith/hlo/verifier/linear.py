@@ -37,8 +37,9 @@ def _product_type(instruction: HloInstruction, lhs: Shape, rhs: Shape) -> DType:
     result = array_result(instruction).dtype
     kinds = {"integer" if each.dtype.is_integer else each.dtype.kind.value for each in (lhs, rhs)}
     made = "integer" if result.is_integer else result.kind.value
-    # Integer weights times floats make floats.
-    if made not in kinds or (len(kinds) > 1 and (kinds != {"integer", "float"} or made != "float")):
+    # Integer weights times floats make floats, and XLA lets integers make floats, too.
+    makes_float = made == "float" and kinds <= {"integer", "float"}
+    if not makes_float and kinds != {made}:
         raise fail(instruction, "dot.types", f"{instruction.opcode} of {lhs.dtype} and {rhs.dtype} can't make {result}")
     precisions = cast("tuple[object, ...]", instruction.attributes.get("operand_precision", ()))
     for word in precisions:

@@ -108,12 +108,12 @@ def _map(instruction: HloInstruction) -> AnyShape:
     first = shapes[0]
     if "dimensions" in instruction.attributes:
         dims = instruction.ints("dimensions")
-        if dims != tuple(range(first.rank)):
+        if dims not in ((), tuple(range(first.rank))):
             raise fail(
                 instruction,
                 "dimensions.count",
                 f"map goes over dimensions {{{','.join(map(str, dims))}}} of an array of rank {first.rank}",
-                help="map names all dimensions in order",
+                help="map names all dimensions in order, or none",
             )
     called = _one_function(instruction)
     check_function(instruction, called, [each.dtype for each in shapes], "map")

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from warpsmith.errors import UnsupportedHlo
-from warpsmith.hlo.attributes import IotaGroups
+from warpsmith.hlo.attributes import IotaGroups, MeshGroups
 from warpsmith.hlo.evaluator.values import TOKEN, Caller, Kernel, Rule, Value, constant_kernel
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import AnyShape, TupleShape
@@ -36,6 +36,8 @@ def _group_size(instruction: HloInstruction) -> int:
     groups = instruction.attributes.get("replica_groups", ())
     if isinstance(groups, IotaGroups):
         return groups.dims[-1]
+    if isinstance(groups, MeshGroups):
+        groups = groups.groups()
     rows = cast("tuple[object, ...]", groups)
     return max((len(cast("tuple[int, ...]", row)) for row in rows if isinstance(row, tuple)), default=1)
 
