@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from warpsmith.devices import device
@@ -151,3 +153,16 @@ def test_epilogue_takes_its_hero_as_an_argument() -> None:
     assert epilogue.injected == (hero,)
     assert [each.name for each in epilogue.instructions] == ["a"]
     assert found.owners[body.instruction("l")] is not found.owners[hero]
+
+
+def test_long_names_that_begin_alike_are_told_apart() -> None:
+    """JAX names roots after paths in a tree of parameters: cut to one length, they are the same over and over."""
+    long = "parameters_of_the_decoder_layers_attention_output_projection_kernel_optimizer_state_momentum"
+    names, lines = ["p", *(f"{long}_{i}" for i in range(40))], list[str]()
+    for before, name in pairwise(names):
+        lines.append(f"  turned.{name} = f32[7,7] transpose({before}), dimensions={{1,0}}")
+        lines.append(f"  {name} = f32[7,7] add({before}, turned.{name})")
+    found = partition(body_of(module("\n".join([*lines[:-1], f"  ROOT{lines[-1]}"]), "f32[7,7]")))
+    names = [each.name for each in found.subgraphs]
+    assert len(set(names)) == len(names) >= 39
+    assert all(len(name) <= 80 for name in names)

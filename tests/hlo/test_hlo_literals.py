@@ -12,7 +12,8 @@ import pytest
 
 from warpsmith.dtypes import BY_NAME
 from warpsmith.errors import BadLiteral
-from warpsmith.hlo import Literal, Shape, TupleShape, parse_hlo
+from warpsmith.hlo import Literal, Shape, TupleShape, parse_hlo, verify_module
+from warpsmith.hlo.builder import ComputationBuilder, build_module
 from warpsmith.hlo.shapes import array
 from warpsmith.hlo.text.literals import SPLAT_LIMIT, literal_text
 
@@ -161,21 +162,63 @@ def test_a_splat_takes_no_memory() -> None:
     assert literal.array.shape == (1_000_000, 1_000_000)
     assert literal.array.strides == (0, 0)
     assert literal.item() == 0.25
-    assert literal_text(literal) == "0.25"
-    assert read("f32[1000000,1000000]", "0.25") == literal
+    zeros = read("f32[1000000,1000000]", "0")
+    assert zeros.is_splat
+    assert literal_text(zeros) == "0"
+
+
+def test_a_bare_number_is_the_first_element_as_xla_reads_it() -> None:
+    """`f32[4] constant(7)` would be a splat here and [7, 0, 0, 0] in XLA."""
+    assert read("f32[4]", "7").array.tolist() == [7, 0, 0, 0]
+    assert read("s32[2,3]", "7").array.tolist() == [[7, 0, 0], [0, 0, 0]]
+    assert read("pred[2]", "true").array.tolist() == [True, False]
+    assert np.isnan(read("bf16[2]", "-nan").array.astype(np.float32)).tolist() == [True, False]
+    assert read("f32[1,1]", "7").array.tolist() == [[7]]
+    assert literal_text(read("f32[4]", "7")) == "{7, 0, 0, 0}"
+
+
+@pytest.mark.parametrize("shape", ["f32[0]", "f32[3,0]", "c64[2]", "f32[4000000]"])
+def test_a_bare_number_that_xla_refuses_or_that_would_fill_memory_is_refused(shape: str) -> None:
+    """The error would be of no help without the form that fills an array."""
+    with pytest.raises(BadLiteral) as caught:
+        read(shape, "(1, 2)" if shape.startswith("c") else "7")
+    assert "broadcast" in str(caught.value)
 
 
 def test_a_splat_prints_in_full_while_that_is_sane() -> None:
+    """Another reader would take the one number of a large splat for its first element."""
     assert literal_text(Literal.splat(array("s8", 3), 7)) == "{7, 7, 7}"
-    assert literal_text(Literal.splat(array("s8", SPLAT_LIMIT + 1), 7)) == "7"
+    assert literal_text(Literal.splat(array("s8", SPLAT_LIMIT + 1), 0)) == "0"
+    assert len(literal_text(Literal.splat(array("s8", SPLAT_LIMIT + 1), 7))) > 3 * SPLAT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "value"),
+    [("f32", (1000, 1000, 1000), 7), ("f32", (1 << 21,), -0.0), ("c64", (1 << 21,), 0), ("f32", (1 << 21, 0), 0)],
+)
+def test_a_large_splat_prints_as_a_broadcast(name: str, dims: tuple[int, ...], value: float) -> None:
+    """Every reader must see the same values in the module's text, which must stay short."""
+    builder = ComputationBuilder("main")
+    builder.add("negate", None, [builder.constant(Literal.splat(array(name, *dims), value), "c")])
+    module = build_module("m", builder.build())
+    text = str(module)
+    assert len(text) < 400
+    again = parse_hlo(text)
+    verify_module(again)
+    root = again.entry.root
+    assert (root.name, root.opcode, root.operands[0].name) == ("negate", "negate", "c")
+    whole = root.operands[0]
+    assert whole.opcode == "broadcast"
+    assert whole.shape.without_layout() == module.entry.root.shape.without_layout()
+    literal = whole.operands[0].literal
+    assert literal is not None
+    assert literal.splat_value.tobytes() == np.asarray(value, literal.dtype.numpy).tobytes()
 
 
 def test_an_array_of_equal_elements_is_a_splat_however_it_was_made() -> None:
     made = Literal.of(np.full((2, 3), 5, np.int32))
     assert made.is_splat
-    assert (
-        made == read("s32[2,3]", "{{5,5,5},{5,5,5}}") == Literal.splat(array("s32", 2, 3), 5) == read("s32[2,3]", "5")
-    )
+    assert made == read("s32[2,3]", "{{5,5,5},{5,5,5}}") == Literal.splat(array("s32", 2, 3), 5)
 
 
 def test_literals_compare_bit_for_bit() -> None:

@@ -224,7 +224,11 @@ class _Names:
         self._taken: dict[str, int] = {}
 
     def of(self, suffix: str) -> str:
-        plain = re.sub(r"[^A-Za-z0-9_]", "_", f"{self._prefix}_{suffix}")[:_NAME_LIMIT]
-        count = self._taken.get(plain, 0)
-        self._taken[plain] = count + 1
-        return plain if not count else self.of(f"{suffix}_{count}")
+        whole = re.sub(r"[^A-Za-z0-9_]", "_", f"{self._prefix}_{suffix}")
+        plain = name = whole[:_NAME_LIMIT]
+        while name in self._taken:
+            self._taken[plain] += 1
+            mark = f"_{self._taken[plain]}"
+            name = whole[: _NAME_LIMIT - len(mark)] + mark
+        self._taken[name] = 0
+        return name

@@ -94,6 +94,8 @@ class _Convolution:
 
     def apply(self, lhs: Array, rhs: Array) -> Array:
         """The convolution of arrays of one float type, in the output's order of dims."""
+        if not (lhs.size and rhs.size and math.prod(self.dims)):
+            return np.zeros(self.dims, lhs.dtype).transpose(self.back)
         image = self._padded(lhs.transpose(self.lhs_order))
         total = self.groups * self.batches  # at most one of them isn't 1
         batch, features = self.dims[0], self.dims[1]

@@ -20,7 +20,7 @@ from warpsmith.hlo.text.lexer import MAX_DEPTH, Scanner
 from warpsmith.hlo.text.numbers import NumberError, element_texts, numbers
 from warpsmith.hlo.text.shapes import ShapeReader
 
-__all__ = ["literal_text", "read_literal", "read_shaped_literal"]
+__all__ = ["as_broadcast", "literal_text", "read_literal", "read_shaped_literal"]
 
 _PLAIN = re.compile(r'[^()/"]*')
 _ELEMENT = re.compile(r'[+-]?nan\(0x[0-9a-fA-F]+\)|[^\s(){},/"]+')
@@ -30,14 +30,14 @@ _ELIDED = re.compile(r"\{\s*(?:[^\s(){},]+\s*,\s*)*\.\.\.\s*\}")
 _NOT_STRUCTURE = re.compile(r"[^{},]+")
 
 SPLAT_LIMIT = 1 << 20
-"""A splat of more elements prints as its one element, which reads back as the splat."""
+"""The most elements of a constant whose text says less than its elements: see `as_broadcast` and `_first_alone`."""
 
 MAX_RANK = 32
 """The most dimensions that a constant may have: what every numpy holds."""
 
 
 def read_literal(scanner: Scanner, shape: AnyShape, depth: int = 0) -> Literal:
-    """The value that stands next, of `shape`; one bare element fills an array.
+    """The value that stands next, of `shape`; a bare number is an array's first element, the others are 0, as for XLA.
 
     `{...}` gives a literal without values.  BadLiteral where braces or counts don't fit the shape or a number doesn't
     fit the type.
@@ -122,7 +122,25 @@ def _read_plain(scanner: Scanner, shape: Shape) -> Literal | None:
     except NumberError:
         return None
     scanner.pos = end
-    return Literal.splat_of(shape, values) if filled else Literal.of(values.reshape(shape.dims), shape)
+    return _first_alone(scanner, start, shape, values) if filled else Literal.of(values.reshape(shape.dims), shape)
+
+
+def _first_alone(scanner: Scanner, start: int, shape: Shape, value: Array) -> Literal:
+    """What XLA reads a bare number of an array as: `f32[4] constant(7)` is [7, 0, 0, 0]."""
+    if shape.rank == 0 or (shape.elements == 1 and not shape.dtype.is_complex):
+        return Literal.splat_of(shape, value)
+    fill = f"to fill {shape.text(layout=False)} write a scalar constant and broadcast it: broadcast(c), dimensions={{}}"
+    span = scanner.span(start, max(1, scanner.pos - start))
+    if shape.elements == 0 or shape.dtype.is_complex:
+        raise BadLiteral(f"the elements of {shape.text(layout=False)} are written in braces", span=span, help=fill)
+    if not any(value.tobytes()):
+        return Literal.splat_of(shape, value)
+    if shape.elements > SPLAT_LIMIT:
+        cause = f"one number is the first of the {shape.elements:,} elements; the others would be 0"
+        raise BadLiteral(cause, span=span, help=fill)
+    array = np.zeros(shape.elements, shape.dtype.numpy)
+    array[:1] = value
+    return Literal.of(array.reshape(shape.dims), shape)
 
 
 class _Reader:
@@ -137,8 +155,9 @@ class _Reader:
     def read(self) -> Literal:
         scanner, shape = self.scanner, self.shape
         if scanner.peek() != "{":
+            start = scanner.pos
             self._element()
-            return Literal.splat_of(shape, self._values())
+            return _first_alone(scanner, start, shape, self._values())
         start = scanner.pos
         if scanner.match(_ELIDED) is not None:
             return Literal.elided(shape, scanner.span(start, 5))
@@ -218,6 +237,23 @@ class _Reader:
         return values.view(dtype.numpy) if dtype.is_complex else values
 
 
+def as_broadcast(literal: Literal) -> Literal | None:
+    """The scalar whose broadcast is the value, where that is the only short text of it that XLA reads alike."""
+    shape = literal.shape
+    if isinstance(shape, TupleShape) or math.prod(size or 1 for size in shape.dims) <= SPLAT_LIMIT:
+        return None
+    if shape.elements == 0 and not literal.is_elided:
+        return Literal.scalar(shape.dtype, 0)
+    if not literal.is_splat or _reads_as_zeros(literal):
+        return None
+    return Literal.splat_of(Shape(shape.dtype), np.asarray(literal.splat_value).reshape(1))
+
+
+def _reads_as_zeros(literal: Literal) -> bool:
+    """Whether the one element of a splat stands for all of them in text: what isn't written is 0."""
+    return not literal.dtype.is_complex and not any(np.asarray(literal.splat_value).tobytes())
+
+
 def literal_text(literal: Literal) -> str:
     """XLA's text of a value, on one line, without its shape."""
     if isinstance(literal.shape, TupleShape):
@@ -227,11 +263,9 @@ def literal_text(literal: Literal) -> str:
         return "{...}"
     if literal.is_splat:
         text = element_texts(np.asarray(literal.splat_value).reshape(1), shape.dtype, dense=shape.rank > 0)[0]
-        if shape.rank == 0 or shape.elements > SPLAT_LIMIT:
+        if shape.rank == 0 or (shape.elements > SPLAT_LIMIT and _reads_as_zeros(literal)):
             return text
         return _nested([text] * shape.elements, shape.dims)
-    if shape.elements == 0 and math.prod(size or 1 for size in shape.dims) > SPLAT_LIMIT:
-        return "(0, 0)" if shape.dtype.is_complex else "1"
     return _nested(element_texts(literal.array.reshape(-1), shape.dtype, dense=True), shape.dims)
 
 

@@ -2,17 +2,19 @@
 
 In: a module, and optionally a `PrintStyle` (by default the style of the text that the module came from, else XLA's
 default).  Out: text that parses to an equal module, and that is byte for byte XLA's where the module came from XLA.
+A constant of a million and more equal elements that code made prints as the broadcast of a scalar constant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 
 from warpsmith.hlo.attributes import StackFrames
-from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.shapes import AnyShape
 from warpsmith.hlo.text.attribute_table import ATTRIBUTES, HEADER, KINDS
-from warpsmith.hlo.text.literals import literal_text
+from warpsmith.hlo.text.literals import as_broadcast, literal_text
 from warpsmith.hlo.text.style import DEFAULT, PrintStyle
 
 __all__ = ["print_instruction", "print_module"]
@@ -77,9 +79,17 @@ class _Printer:
         lines.append(head + "{\n")
         root = computation.root
         for each in computation.instructions:
-            lines.append("  ROOT " if each is root else "  ")
-            lines.append(self.instruction(each))
-            lines.append("\n")
+            mark = "  ROOT " if each is root else "  "
+            scalar = as_broadcast(each.literal) if each.literal is not None else None
+            if scalar is None:
+                lines.append(f"{mark}{self.instruction(each)}\n")
+            else:
+                names = {other.name for other in computation.instructions}
+                name = next(name for i in count() if (name := f"{each.name}.element.{i}") not in names)
+                element = HloInstruction(name, "constant", scalar.shape, literal=scalar)
+                attributes = frozen({"dimensions": (), **each.attributes})
+                whole = HloInstruction(each.name, "broadcast", each.shape, (element,), attributes)
+                lines.append(f"  {self.instruction(element)}\n{mark}{self.instruction(whole)}\n")
         lines.append("}" + self.attributes(computation.attributes))
 
     def instruction(self, each: HloInstruction) -> str:

@@ -51,7 +51,7 @@ def _from_complex(source: DType, target: DType) -> Conversion:
     if target.is_complex:
         return lambda x: x.astype(target.numpy)
     part = converter(by_name("f64" if source is _C128 else "f32"), target)
-    return lambda x: part(np.ascontiguousarray(np.real(x)))
+    return lambda x: part(np.real(x).copy())
 
 
 def plain_integer(dtype: DType) -> np.dtype[np.integer]:
@@ -171,7 +171,7 @@ def bitcast_elements(array: Array, source: DType, target: DType) -> Array:
         axis=-1,
         bitorder="little",
     )
-    stream = bits[..., : source.bits].reshape(*dims, -1, target.bits)
+    stream = bits[..., : source.bits].reshape(*dims, max(source.bits // target.bits, 1), target.bits)
     room = target.numpy.itemsize * 8
     padded = np.zeros((*stream.shape[:-1], room), np.uint8)
     padded[..., : target.bits] = stream

@@ -60,7 +60,7 @@ def _convolution(_: Caller, instruction: HloInstruction) -> Kernel:
         batch, features = dims[0], dims[1]
         total = batches * groups  # at most one of them isn't 1
         # [group, batch, feature, space...]: groups of features lie in the feature dimension, of batches in the batch's.
-        split = image.reshape(batches, batch, groups, -1, *image.shape[2:])
+        split = image.reshape(batches, batch, groups, image.shape[1] // groups, *image.shape[2:])
         grouped = np.moveaxis(split, 2, 1).reshape(total, batch, split.shape[3], *image.shape[2:])
         taps = taps.reshape(total, features // total, *taps.shape[1:])
         kind = np.complex128 if target.dtype.is_complex else np.float64

@@ -155,7 +155,7 @@ def _as_type(bits: Array, target: DType) -> Array:
     narrow = bits.astype(f"u{max(target.bits, 8) // 8}")
     if target.bits < 8:
         narrow = narrow & np.uint8((1 << target.bits) - 1)
-    return np.ascontiguousarray(narrow).view(target.numpy)
+    return narrow.copy().view(target.numpy)  # a copy is contiguous, of rank 0 as well
 
 
 def _refuse(_: Caller, instruction: HloInstruction) -> Kernel:
