@@ -115,10 +115,6 @@ def _mixed(rng: np.random.Generator, count: int, parts: Sequence[Callable[[int],
     return rng.permutation(np.concatenate([part(size) for part, size in zip(parts, sizes, strict=True)]))
 
 
-def _finfo(dtype: DType) -> Any:
-    return _ML_DTYPES.finfo(dtype.numpy)
-
-
 def _iinfo(dtype: DType) -> Any:
     return _ML_DTYPES.iinfo(dtype.numpy)
 
@@ -135,25 +131,10 @@ def edge_values(dtype: DType) -> Array:
 
 
 def _float_edges(dtype: DType) -> Array:
-    info = _finfo(dtype)
-    named = [
-        np.array(v, dtype.numpy)
-        for v in (
-            0.0,
-            info.smallest_subnormal,
-            info.tiny,
-            info.max,
-            info.min,
-            1.0,
-            -1.0,
-            0.5,
-            1.5,
-            2.0,
-            float("inf"),
-            float("nan"),
-        )
-    ]
-    positive = np.stack(named)
+    form = dtype.format
+    bottom = form.least if form.unsigned else -form.most
+    named = (0.0, form.least, form.least_normal, form.most, bottom, 1.0, -1.0, 0.5, 1.5, 2.0, np.inf, np.nan)
+    positive = np.stack([np.array(value, dtype.numpy) for value in named])
     unsigned = np.dtype(f"u{dtype.numpy.itemsize}")
     bits = positive.view(unsigned)
     top = unsigned.type((1 << dtype.bits) - 1)
@@ -171,8 +152,7 @@ def _cast(values: NDArray[np.float64], dtype: DType) -> Array:
 
 
 def _floats(rng: np.random.Generator, dtype: DType, count: int, profile: Profile) -> Array:
-    info = _finfo(dtype)
-    low, high = float(np.log2(float(info.smallest_subnormal))), float(np.log2(float(info.max)))
+    low, high = float(np.log2(dtype.format.least)), float(np.log2(dtype.format.most))
     if profile is Profile.TAME:
         low, high = max(low, -6.0), min(high, 6.0)
 
@@ -183,7 +163,7 @@ def _floats(rng: np.random.Generator, dtype: DType, count: int, profile: Profile
         return _cast(rng.standard_normal(n), dtype)
 
     def small(n: int) -> Array:
-        return _cast(rng.standard_normal(n) * max(2.0**-8, float(info.smallest_subnormal)), dtype)
+        return _cast(rng.standard_normal(n) * max(2.0**-8, dtype.format.least), dtype)
 
     edges = edge_values(dtype)
     if profile is not Profile.MIXTURE:

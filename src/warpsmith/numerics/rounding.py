@@ -9,36 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from warpsmith.arrays import Array
+from warpsmith.dtypes import TF32, FloatFormat, by_name
 
-__all__ = ["FORMATS", "Format", "exact_fma", "fma_f64", "fused", "in_fractions", "odd_sum", "round_to", "two_sum"]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A binary format: explicit mantissa bits, least normal exponent, largest finite value, if it has infinities."""
-
-    mantissa: int
-    least: int
-    largest: float
-    infinite: bool = True
+__all__ = ["FORMATS", "exact_fma", "fma_f64", "fused", "in_fractions", "odd_sum", "round_to", "two_sum"]
 
 
-FORMATS: dict[str, Format] = {
-    "f64": Format(52, -1022, float(np.finfo(np.float64).max)),
-    "f32": Format(23, -126, float(np.finfo(np.float32).max)),
-    "tf32": Format(10, -126, (2 - 2.0**-10) * 2.0**127),
-    "bf16": Format(7, -126, (2 - 2.0**-7) * 2.0**127),
-    "f16": Format(10, -14, 65504.0),
-    "e4m3": Format(3, -6, 448.0, infinite=False),
-    "e5m2": Format(2, -14, 57344.0),
-    "e2m1": Format(1, 0, 6.0, infinite=False),
+FORMATS: dict[str, FloatFormat] = {
+    **{name: by_name(name).format for name in ("f64", "f32", "bf16", "f16")},
+    "tf32": TF32,
+    "e4m3": by_name("f8e4m3fn").format,
+    "e5m2": by_name("f8e5m2").format,
+    "e2m1": by_name("f4e2m1fn").format,
 }
+"""Formats by their names in PTX."""
 
 
 def _away(x: Array) -> Array:
@@ -55,26 +43,26 @@ _INTEGRAL: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def round_to(x: Array, format: Format, mode: str = "rn") -> Array:
+def round_to(x: Array, format: FloatFormat, mode: str = "rn") -> Array:
     """Doubles (exact, or rounded to odd) to doubles that `format` can hold; past the largest, that or infinity."""
     _, exponent = np.frexp(x)
-    quantum = np.maximum(exponent - 1, format.least) - format.mantissa
+    quantum = np.maximum(exponent - 1, format.least_exponent) - format.mantissa
     with np.errstate(all="ignore"):
         rounded = np.ldexp(_INTEGRAL[mode](np.ldexp(x, -quantum)), quantum)
-    over = np.abs(rounded) > format.largest
+    over = np.abs(rounded) > format.most
     if over.any():
         limit = np.copysign(_overflow(x, format, mode), x)
         rounded = np.where(over & np.isfinite(x), limit, rounded)
     return rounded
 
 
-def _overflow(x: Array, format: Format, mode: str) -> Array:
+def _overflow(x: Array, format: FloatFormat, mode: str) -> Array:
     """The magnitude that an overflow gives."""
     if mode in ("rn", "rna"):
         return np.full(x.shape, np.inf)
     if mode == "rz":
-        return np.full(x.shape, format.largest)
-    return np.where((x < 0) == (mode == "rm"), np.inf, format.largest)
+        return np.full(x.shape, format.most)
+    return np.where((x < 0) == (mode == "rm"), np.inf, format.most)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -119,7 +107,7 @@ def narrow_odd(x: Array) -> Array:
 
 # ------------------------------------------------------------------------------------------------------------- double
 _SPLIT = 134217729.0  # 2^27 + 1
-_LARGEST = FORMATS["f64"].largest
+_LARGEST = FORMATS["f64"].most
 
 
 def _two_product(a: Array, b: Array) -> tuple[Array, Array]:

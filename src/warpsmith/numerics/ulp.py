@@ -71,8 +71,8 @@ def ulp_distance(a: NDArray[Any], b: NDArray[Any], *, signed_zero: bool = False)
 
 
 def ulp_size(magnitude: NDArray[np.float64], dtype: DType) -> NDArray[np.float64]:
-    """The gap between neighbours of `dtype` (of at most f32's range, or f64) at a finite magnitude, as f64."""
-    least = 2 - (1 << (dtype.exponent - 1))
+    """The gap between neighbours of `dtype` at a finite magnitude, as f64."""
+    least = dtype.format.least_exponent
     _, exponent = np.frexp(magnitude)
     exponent = np.where(magnitude == 0, least, exponent)
     return np.ldexp(1.0, np.maximum(exponent - 1, least) - dtype.mantissa)

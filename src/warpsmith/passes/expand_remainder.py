@@ -11,41 +11,21 @@ op: there it is C's fmod.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from warpsmith.dtypes import BY_IR
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation, Value
-from warpsmith.ir.core.types import F32, F64, I32, I64, INDEX, Type, VectorType, element_type
+from warpsmith.ir.core.types import F32, F64, I64, INDEX, FloatType, VectorType, element_type, integer
 from warpsmith.ir.dialects import arith, func, scf, vector
 
 CONTRACT = "bit-exact"
 ILLEGAL_AFTER = ("arith.remf",)
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    bits: Type
-    width: int
-    mantissa: int
-
-    @property
-    def infinity(self) -> int:
-        return ((1 << (self.width - 1 - self.mantissa)) - 1) << self.mantissa
-
-    @property
-    def step(self) -> int:
-        """Bits that a remainder below 2^(mantissa+1) can be shifted by within 64."""
-        return 63 - self.mantissa
-
-
-_FORMATS: dict[Type, _Format] = {F32: _Format(I32, 32, 23), F64: _Format(I64, 64, 52)}
-
-
 def run(module: Operation) -> None:
     """Rewrite all functions; f16 and bf16 are in f32 by then."""
     for function in func.functions(module):
         for op in list(function.walk()):
-            if op.name == "arith.remf" and element_type(op.result.type) in _FORMATS:
+            if op.name == "arith.remf" and element_type(op.result.type) in (F32, F64):
                 _rewrite(op)
 
 
@@ -62,11 +42,12 @@ def _rewrite(op: Operation) -> None:
 
 
 def _remainder(b: Builder, x: Value, y: Value) -> Value:
-    form = _FORMATS[x.type]
-    bits = form.bits
+    assert isinstance(x.type, FloatType)
+    form, bits = BY_IR[x.type.text].format, integer(x.type.width)
+    step = 63 - form.mantissa  # bits that a remainder below 2^(mantissa+1) can be shifted by within 64
 
     def number(value: int) -> Value:
-        return arith.constant(b, value - (1 << form.width) if value >> (form.width - 1) else value, bits)
+        return arith.constant(b, value - (1 << form.bits) if value >> (form.bits - 1) else value, bits)
 
     def binary(name: str, p: Value, q: Value | int) -> Value:
         return arith.binary(b, name, p, number(q) if isinstance(q, int) else q)
@@ -80,14 +61,14 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
         return binary("maxui", field, 1), wide
 
     x_bits, y_bits = (arith.cast(b, "bitcast", v, bits) for v in (x, y))
-    below = (1 << (form.width - 1)) - 1
+    below = (1 << (form.bits - 1)) - 1
     x_size, y_size = binary("andi", x_bits, below), binary("andi", y_bits, below)
     (x_exponent, x_part), (y_exponent, y_part) = parts(x_size), parts(y_size)
     one = arith.constant(b, 1, I64)
     divisor = arith.binary(b, "maxui", y_part, one)
     distance = binary("maxsi", binary("subi", x_exponent, y_exponent), 0)
-    whole = binary("divui", distance, form.step)
-    rest = binary("subi", distance, binary("muli", whole, form.step))
+    whole = binary("divui", distance, step)
+    rest = binary("subi", distance, binary("muli", whole, step))
     first = arith.binary(b, "shli", x_part, rest if bits is I64 else arith.cast(b, "extui", rest, I64))
     loop = scf.for_(
         *(b, arith.index(b, 0), b.op1("arith.index_castui", (whole,), INDEX), arith.index(b, 1)),
@@ -95,7 +76,7 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
         iter_names=("rest",),
     )
     inner = Builder.at_end(loop.body, b.location)
-    moved = arith.binary(inner, "shli", loop.body.args[1], arith.constant(inner, form.step, I64))
+    moved = arith.binary(inner, "shli", loop.body.args[1], arith.constant(inner, step, I64))
     scf.yield_(inner, (arith.binary(inner, "remui", moved, divisor),))
     # 2^(y's exponent - mantissa bits), a subnormal number where the exponent field is no larger than that.
     normal = binary("shli", binary("subi", y_exponent, form.mantissa), form.mantissa)
@@ -105,9 +86,9 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
     size = arith.binary(b, "mulf", arith.cast(b, "uitofp", loop.results[0], x.type), scale)
     found = arith.cast(b, "bitcast", size, bits)
     found = arith.select(b, arith.cmpi(b, "ult", x_size, y_size), x_size, found)
-    found = binary("ori", found, binary("andi", x_bits, 1 << (form.width - 1)))
+    found = binary("ori", found, binary("andi", x_bits, 1 << (form.bits - 1)))
     # No remainder of infinity, none by zero, none with NaN.
-    infinity, nan = number(form.infinity), number(form.infinity | 1 << (form.mantissa - 1))
+    infinity, nan = number(form.overflow), number(form.nan)
     bad = arith.binary(
         *(b, "ori", arith.cmpi(b, "uge", x_size, infinity), arith.cmpi(b, "ugt", y_size, infinity)),
     )

@@ -16,8 +16,8 @@ expanded as well, for x86 processors without F16C.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from warpsmith.dtypes import BY_IR, FloatFormat
 from warpsmith.ir.core.attributes import FloatAttr
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation, Trait, Value
@@ -40,66 +40,12 @@ from warpsmith.ir.dialects import arith, func
 CONTRACT = "bit-exact"
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """A sign bit, exponent and mantissa; codes are given without the sign.
-
-    `top` is the code of the largest finite value, `overflow` what larger ones become, `nan` the code of NaN.
-    `unsigned_zero`: the code of -0 is NaN, so zero and NaN have no sign.
-    """
-
-    width: int
-    mantissa: int
-    bias: int
-    top: int
-    overflow: int
-    nan: int
-    unsigned_zero: bool = False
-
-    @property
-    def sign(self) -> int:
-        return 1 << (self.width - 1)
-
-    @property
-    def has_infinity(self) -> bool:
-        return self.overflow > self.top and self.overflow != self.nan
-
-
-_FORMATS: dict[str, _Format] = {
-    "f4E2M1FN": _Format(4, 1, 1, 0b0111, 0b0111, 0b1000),
-    "f8E3M4": _Format(8, 4, 3, 0b0_110_1111, 0b0_111_0000, 0b0_111_1000),
-    "f8E4M3": _Format(8, 3, 7, 0b0_1110_111, 0b0_1111_000, 0b0_1111_100),
-    "f8E4M3FN": _Format(8, 3, 7, 0b0_1111_110, 0b0_1111_111, 0b0_1111_111),
-    "f8E4M3B11FNUZ": _Format(8, 3, 11, 0b0_1111_111, 0b1_0000_000, 0b1_0000_000, True),
-    "f8E4M3FNUZ": _Format(8, 3, 8, 0b0_1111_111, 0b1_0000_000, 0b1_0000_000, True),
-    "f8E5M2": _Format(8, 2, 15, 0b0_11110_11, 0b0_11111_00, 0b0_11111_10),
-    "f8E5M2FNUZ": _Format(8, 2, 16, 0b0_11111_11, 0b1_00000_00, 0b1_00000_00, True),
-    "f16": _Format(16, 10, 15, 0x7BFF, 0x7C00, 0x7E00),
-}
 _SCALE = "f8E8M0FNU"
-_SCALE_NAN, _SCALE_BIAS = 0xFF, 127
 
 
-@dataclass(frozen=True, slots=True)
-class _Carrier:
-    """A native format, f32 or f64, and the integer of its width."""
-
-    type: FloatType
-    bits: Type
-    width: int
-    mantissa: int
-    bias: int
-
-    @property
-    def infinity(self) -> int:
-        return (2 * self.bias + 1) << self.mantissa
-
-    @property
-    def quiet_nan(self) -> int:
-        return self.infinity | 1 << (self.mantissa - 1)
-
-
-_CARRIERS: dict[Type, _Carrier] = {F32: _Carrier(F32, I32, 32, 23, 127), F64: _Carrier(F64, I64, 64, 52, 1023)}
+def _format(type: Type) -> FloatFormat:
+    """How the bits of a float type's elements are read."""
+    return BY_IR[element_type(type).text].format
 
 
 def run(module: Operation, *, f16: bool = False) -> None:
@@ -148,7 +94,7 @@ class _Expansion:
         source = element_type(value.type)
         if self.is_small(value.type):
             value = self.widen(value)
-        elif source not in _CARRIERS:
+        elif source not in (F32, F64):
             value = arith.cast(b, "extf", value, F32)
         if not self.is_small(op.result.type):
             op.replace_by((self.from_f32(b, value, target),))
@@ -287,46 +233,41 @@ def decode(b: Builder, value: Value) -> Value:
     assert isinstance(element, FloatType)
     codes = arith.cast(b, "extui", arith.cast(b, "bitcast", value, integer(element.width)), I32)
     lanes = _Lanes(b, codes.type)
-    carrier = _CARRIERS[F32]
-    if element.text == _SCALE:
+    form, carrier = _format(element), _format(F32)
+    if form.unsigned:
         power = lanes.left(codes, carrier.mantissa)
         power = lanes.select(lanes.compare("eq", codes, 0), 1 << (carrier.mantissa - 1), power)  # 2^-127 is subnormal
-        return lanes.as_float(lanes.select(lanes.compare("eq", codes, _SCALE_NAN), carrier.quiet_nan, power))
-    form = _FORMATS[element.text]
+        return lanes.as_float(lanes.select(lanes.compare("eq", codes, form.nan), carrier.nan, power))
     magnitude = lanes.and_(codes, form.sign - 1)
-    sign = lanes.left(lanes.and_(codes, form.sign), carrier.width - form.width)
+    sign = lanes.left(lanes.and_(codes, form.sign), carrier.bits - form.bits)
     rebias = (carrier.bias - form.bias) << carrier.mantissa
     normal = lanes.add(lanes.left(magnitude, carrier.mantissa - form.mantissa), rebias)
     step = arith.constant(b, 2.0 ** (1 - form.bias - form.mantissa), with_element(codes.type, F32))
     tiny = lanes.as_bits(arith.binary(b, "mulf", arith.cast(b, "sitofp", magnitude, F32), step))
     bits = lanes.select(lanes.compare("ult", magnitude, 1 << form.mantissa), tiny, normal)
     if form.has_infinity:
-        special = lanes.select(lanes.compare("eq", magnitude, form.overflow), carrier.infinity, carrier.quiet_nan)
+        special = lanes.select(lanes.compare("eq", magnitude, form.overflow), carrier.overflow, carrier.nan)
         bits = lanes.select(lanes.compare("uge", magnitude, form.overflow), special, bits)
-    elif form.nan > form.top and not form.unsigned_zero and form.nan < form.sign:
-        bits = lanes.select(lanes.compare("eq", magnitude, form.nan), carrier.quiet_nan, bits)
+    elif form.nan > form.largest and form.signed_zero and form.nan < form.sign:
+        bits = lanes.select(lanes.compare("eq", magnitude, form.nan), carrier.nan, bits)
     bits = lanes.or_(bits, sign)
-    if form.unsigned_zero:
-        bits = lanes.select(lanes.compare("eq", codes, form.nan), carrier.quiet_nan, bits)
+    if not form.signed_zero:
+        bits = lanes.select(lanes.compare("eq", codes, form.nan), carrier.nan, bits)
     return lanes.as_float(bits)
 
 
 def encode(b: Builder, value: Value, target: Type) -> Value:
     """An f32 or f64 rounded once to a small float."""
     assert isinstance(target, FloatType)
-    carrier = _CARRIERS[element_type(value.type)]
-    bits = arith.cast(b, "bitcast", value, carrier.bits)
+    form, carrier = _format(target), _format(value.type)
+    bits = arith.cast(b, "bitcast", value, integer(carrier.bits))
     lanes = _Lanes(b, bits.type)
-    if target.text == _SCALE:
-        codes = _encode_scale(lanes, bits, carrier)
-    else:
-        codes = _encode(lanes, value, bits, target, carrier)
+    codes = (_encode_scale if form.unsigned else _encode)(lanes, bits, form, carrier)
     return arith.cast(b, "bitcast", arith.cast(b, "trunci", codes, integer(target.width)), target)
 
 
-def _encode(lanes: _Lanes, value: Value, bits: Value, target: FloatType, carrier: _Carrier) -> Value:
-    form = _FORMATS[target.text]
-    magnitude = lanes.and_(bits, (1 << (carrier.width - 1)) - 1)
+def _encode(lanes: _Lanes, bits: Value, form: FloatFormat, carrier: FloatFormat) -> Value:
+    magnitude = lanes.and_(bits, (1 << (carrier.bits - 1)) - 1)
     dropped = carrier.mantissa - form.mantissa
     # Half a unit of the last place kept, less one where that place is even: what is cut off has then rounded to even.
     odd = lanes.and_(lanes.right(magnitude, dropped), 1)
@@ -339,32 +280,32 @@ def _encode(lanes: _Lanes, value: Value, bits: Value, target: FloatType, carrier
     tiny = lanes.subtract(lanes.as_bits(aligned), grid)
     is_tiny = lanes.compare("ult", magnitude, least_normal)
     codes = lanes.select(is_tiny, tiny, normal)
-    above = lanes.compare("sgt", normal, form.top)
+    above = lanes.compare("sgt", normal, form.largest)
     codes = lanes.select(above, form.overflow, codes)
-    is_nan = lanes.compare("ugt", magnitude, carrier.infinity)
+    is_nan = lanes.compare("ugt", magnitude, carrier.overflow)
     if form.overflow != form.nan:
         codes = lanes.select(is_nan, form.nan, codes)
-    sign = lanes.and_(lanes.right(bits, carrier.width - form.width), form.sign)
+    sign = lanes.and_(lanes.right(bits, carrier.bits - form.bits), form.sign)
     signed = lanes.or_(codes, sign)
-    if form.unsigned_zero:
+    if not form.signed_zero:
         return lanes.select(lanes.compare("eq", codes, 0), 0, signed)
     return signed
 
 
-def _encode_scale(lanes: _Lanes, bits: Value, carrier: _Carrier) -> Value:
+def _encode_scale(lanes: _Lanes, bits: Value, form: FloatFormat, carrier: FloatFormat) -> Value:
     """The nearest power of two, ties up, at least 2^-127; NaN for zero, infinity, NaN and all negative numbers."""
     half = 1 << (carrier.mantissa - 1)
     codes = lanes.right(lanes.add(bits, half), carrier.mantissa)
-    if carrier.type is F32:
-        # Below 2^-126 the numbers are subnormal here: 1.5 * 2^-127 and more go up.
+    if carrier.bias == form.bias:
+        # f32: below 2^-126 the numbers are subnormal: 1.5 * 2^-127 and more go up.
         upper = lanes.select(lanes.compare("uge", bits, half + half // 2), 1, 0)
         codes = lanes.select(lanes.compare("ult", bits, 2 * half), upper, codes)
     else:
-        codes = lanes.binary("maxsi", lanes.subtract(codes, carrier.bias - _SCALE_BIAS), 0)
-        codes = lanes.binary("minsi", codes, _SCALE_NAN)
+        codes = lanes.binary("maxsi", lanes.subtract(codes, carrier.bias - form.bias), 0)
+        codes = lanes.binary("minsi", codes, form.nan)
     # Zero becomes the largest unsigned number; negative ones, infinity and NaN are at the top as well.
-    bad = lanes.compare("uge", lanes.subtract(bits, 1), carrier.infinity - 1)
-    return lanes.select(bad, _SCALE_NAN, codes)
+    bad = lanes.compare("uge", lanes.subtract(bits, 1), carrier.overflow - 1)
+    return lanes.select(bad, form.nan, codes)
 
 
 def _keep(_: _Expansion, op: Operation) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from warpsmith.arrays import Array
@@ -38,21 +37,6 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _PRED = {"true": 1, "false": 0, "1": 1, "0": 0}
 _BITS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
-# Digits that tell any two values of a type apart (C's max_digits10).
-_DIGITS = {
-    "f16": 5,
-    "bf16": 4,
-    "f8e3m4": 3,
-    "f8e4m3": 3,
-    "f8e4m3fn": 3,
-    "f8e4m3fnuz": 3,
-    "f8e4m3b11fnuz": 3,
-    "f8e5m2": 2,
-    "f8e5m2fnuz": 2,
-    "f4e2m1fn": 2,
-    "f8e8m0fnu": 2,
-}
-_IEEE = ("f64", "f32", "bf16", "f16", "f8e5m2", "f8e3m4", "f8e4m3")
 _COMPONENT = {"c64": "f32", "c128": "f64"}
 
 
@@ -205,20 +189,14 @@ def _check_range(texts: Sequence[str], doubles: Array, values: Array, dtype: DTy
             if dtype.name == "f4e2m1fn":
                 raise NumberError(index, f"{dtype} has no NaN")
             continue
-        low, high = float_range(dtype)
+        form = dtype.format
+        low, high = form.least if form.unsigned else -form.most, form.most
         raise NumberError(index, f"{_short(text)} is out of the range of {dtype}, [{low:g}, {high:g}]")
-
-
-def float_range(dtype: DType) -> tuple[float, float]:
-    """The least and the greatest finite value."""
-    finfo: Any = ml_dtypes.finfo
-    info: Any = finfo(dtype.numpy)
-    return float(info.min), float(info.max)
 
 
 def nan_payload_bits(dtype: DType) -> int:
     """How many mantissa bits a NaN of `dtype` is free to use; 0 where it has one NaN alone."""
-    return dtype.mantissa if dtype.name in _IEEE else 0
+    return dtype.format.mantissa if dtype.format.has_infinity else 0
 
 
 def _nan_bits(index: int, text: str, dtype: DType) -> int:
@@ -234,11 +212,10 @@ def _nan_bits(index: int, text: str, dtype: DType) -> int:
             raise NumberError(index, f"NaN payload 0x{payload:x} doesn't fit in {dtype}")
     else:
         payload = 1 << (payload_bits - 1) if payload_bits else 0
-    if payload_bits:
-        return sign | ((1 << dtype.exponent) - 1) << dtype.mantissa | payload
-    if dtype.name.endswith("fnuz"):
-        return 0x80
-    return 0xFF if dtype.name == "f8e8m0fnu" else sign | 0x7F
+    form = dtype.format
+    if form.has_infinity:
+        return sign | form.overflow | payload
+    return sign | form.nan if form.signed_zero else form.nan
 
 
 def element_texts(values: Array, dtype: DType, *, dense: bool) -> list[str]:
@@ -261,10 +238,10 @@ def element_texts(values: Array, dtype: DType, *, dense: bool) -> list[str]:
 
 
 def _float_texts(values: Array, doubles: Array, dtype: DType) -> list[str]:
-    digits = _DIGITS.get(dtype.name)
-    if digits is not None:
-        return [f"{value:.{digits}g}" for value in doubles.tolist()]
-    few, many = (6, 9) if dtype.bits == 32 else (15, 17)
+    many = dtype.format.digits
+    if dtype.bits < 32:
+        return [f"{value:.{many}g}" for value in doubles.tolist()]
+    few = 6 if dtype.bits == 32 else 15
     texts = [f"{value:.{few}g}" for value in doubles.tolist()]
     with np.errstate(all="ignore"):
         again = np.array(list(map(float, texts)), np.float64).astype(dtype.numpy)

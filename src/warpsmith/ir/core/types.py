@@ -12,6 +12,7 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 
+from warpsmith.dtypes import BY_IR
 from warpsmith.errors import InternalError
 
 __all__ = [
@@ -193,32 +194,15 @@ def integer(width: int) -> IntegerType:
     return IntegerType(width)
 
 
-_FLOAT_WIDTHS = {
-    "f4E2M1FN": 4,
-    "f8E8M0FNU": 8,
-    "f8E3M4": 8,
-    "f8E4M3": 8,
-    "f8E4M3FN": 8,
-    "f8E4M3B11FNUZ": 8,
-    "f8E4M3FNUZ": 8,
-    "f8E5M2": 8,
-    "f8E5M2FNUZ": 8,
-    "f16": 16,
-    "bf16": 16,
-    "f32": 32,
-    "f64": 64,
-}
-
-
 @cache
 def float_type(name: str) -> FloatType:
     """The float type spelled `name`; KeyError for another name."""
-    return FloatType(name, _FLOAT_WIDTHS[name])
+    return FloatType(name, BY_IR[name].bits)
 
 
 def is_float_name(name: str) -> bool:
     """Whether a word names a float type, as MLIR writes it."""
-    return name in _FLOAT_WIDTHS
+    return name in BY_IR
 
 
 I1, I8, I16, I32, I64 = (integer(w) for w in (1, 8, 16, 32, 64))
@@ -336,21 +320,6 @@ def bit_width(type: Type) -> int:
             raise InternalError(f"type {type} has no bit width")
 
 
-_NUMPY_FLOATS: dict[str, np.dtype] = {
-    "f64": np.dtype(np.float64),
-    "f32": np.dtype(np.float32),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f4E2M1FN": np.dtype(ml_dtypes.float4_e2m1fn),
-    "f8E8M0FNU": np.dtype(ml_dtypes.float8_e8m0fnu),
-    "f8E3M4": np.dtype(ml_dtypes.float8_e3m4),
-    "f8E4M3": np.dtype(ml_dtypes.float8_e4m3),
-    "f8E4M3FN": np.dtype(ml_dtypes.float8_e4m3fn),
-    "f8E4M3B11FNUZ": np.dtype(ml_dtypes.float8_e4m3b11fnuz),
-    "f8E4M3FNUZ": np.dtype(ml_dtypes.float8_e4m3fnuz),
-    "f8E5M2": np.dtype(ml_dtypes.float8_e5m2),
-    "f8E5M2FNUZ": np.dtype(ml_dtypes.float8_e5m2fnuz),
-}
 _NUMPY_INTS: dict[int, np.dtype] = {
     1: np.dtype(np.bool_),
     2: np.dtype(ml_dtypes.int2),
@@ -367,7 +336,7 @@ def numpy_dtype(type: Type) -> np.dtype:
     element = element_type(type)
     match element:
         case FloatType():
-            return _NUMPY_FLOATS[element.text]
+            return BY_IR[element.text].numpy
         case IntegerType() if element.width in _NUMPY_INTS:
             return _NUMPY_INTS[element.width]
         case IndexType():

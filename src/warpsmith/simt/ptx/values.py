@@ -75,7 +75,7 @@ def reader(type: str) -> Callable[[Array], Array]:
 
 def flush(values: Array, type: str) -> Array:
     """Subnormal numbers of the type to zeros of their sign."""
-    least = 2.0 ** FORMATS[type].least
+    least = FORMATS[type].least_normal
     small = (np.abs(values) < values.dtype.type(least)) & (values != 0)
     return np.where(small, np.copysign(values.dtype.type(0), values), values) if small.any() else values
 

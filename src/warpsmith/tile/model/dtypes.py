@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from warpsmith.dtypes import from_numpy
+from warpsmith.dtypes import FloatFormat, from_numpy
 from warpsmith.errors import InvalidTileProgram, did_you_mean
 from warpsmith.ir.core import types as ty
 
@@ -20,8 +20,6 @@ __all__ = ["BY_NAME", "TileType", "common", "of_numpy", "tile_type"]
 
 
 _SMALLER_THAN_A_BYTE = frozenset(("float4_e2m1fn", "float4_e2m1", "fp4", "int4", "uint4"))
-_LARGEST = {"float8_e4m3fn": 448.0}
-"""The largest number of a format that has no infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,8 @@ class TileType:
         return self.kind in ("int", "index")
 
     @property
-    def _fields(self) -> tuple[int, int]:
-        """Bits of a float's exponent and significand."""
-        found = from_numpy(self.numpy)
-        return found.exponent, found.mantissa
+    def _format(self) -> FloatFormat:
+        return from_numpy(self.numpy).format
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -65,18 +61,17 @@ class TileType:
             unsigned = self.kind in ("uint", "bool")
             most = (1 << self.bits - (not unsigned)) - 1
             return (0 if unsigned else -most - 1), most
-        largest = _LARGEST.get(self.name) or (2 - self.epsilon) * 2.0 ** (2 ** (self._fields[0] - 1) - 1)
-        return -largest, largest
+        return -self._format.most, self._format.most
 
     @property
     def epsilon(self) -> float:
         """The distance from 1 to the next float."""
-        return 2.0 ** -self._fields[1]
+        return self._format.epsilon
 
     @property
     def smallest_normal(self) -> float:
         """The least positive float that isn't subnormal."""
-        return 2.0 ** (2 - 2 ** (self._fields[0] - 1))
+        return self._format.least_normal
 
     @property
     def bytes(self) -> int:

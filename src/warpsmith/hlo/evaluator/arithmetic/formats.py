@@ -4,59 +4,21 @@ In: float arrays.  Out: float arrays of another format, rounded to nearest even 
 on the way from float64, which rounds twice).  Overflow, NaN and zero follow each format: IEEE-like formats overflow
 to infinity, `fn` and `fnuz` formats to NaN, f4e2m1fn saturates; `fnuz` formats have no negative zero.
 f8e8m0fnu holds powers of two alone: ties go up, zero and negative numbers are NaN (as ml_dtypes and XLA:CPU have it).
-Reference: emitters.md 9.3.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.dtypes import DType
+from warpsmith.dtypes import DType, FloatFormat, by_name
 
-__all__ = ["FORMATS", "Format", "round_once", "wide", "widen"]
+__all__ = ["round_once", "wide", "widen"]
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One float format: value = (-1)^sign * 2^(exponent - bias) * 1.mantissa, as codes of `bits` bits.
-
-    `largest` is the code of the largest finite number; `overflow` the code that larger ones round to; `nan` the code
-    of NaN (before the sign bit); `signed_zero` whether a negative zero and a signed NaN exist.
-    """
-
-    bits: int
-    mantissa: int
-    bias: int
-    largest: int
-    overflow: int
-    nan: int
-    signed_zero: bool = True
-
-    @property
-    def code_type(self) -> np.dtype[np.unsignedinteger]:
-        """The numpy type of an element's bits."""
-        return np.dtype(np.uint8) if self.bits <= 8 else np.dtype(np.uint16)
-
-
-FORMATS: dict[str, Format] = {
-    "f4e2m1fn": Format(4, 1, 1, 0x7, 0x7, 0x8),
-    "f8e3m4": Format(8, 4, 3, 0x6F, 0x70, 0x78),
-    "f8e4m3": Format(8, 3, 7, 0x77, 0x78, 0x7C),
-    "f8e4m3fn": Format(8, 3, 7, 0x7E, 0x7F, 0x7F),
-    "f8e4m3b11fnuz": Format(8, 3, 11, 0x7F, 0x80, 0x80, False),
-    "f8e4m3fnuz": Format(8, 3, 8, 0x7F, 0x80, 0x80, False),
-    "f8e5m2": Format(8, 2, 15, 0x7B, 0x7C, 0x7E),
-    "f8e5m2fnuz": Format(8, 2, 16, 0x7F, 0x80, 0x80, False),
-    "f16": Format(16, 10, 15, 0x7BFF, 0x7C00, 0x7E00),
-    "bf16": Format(16, 7, 127, 0x7F7F, 0x7F80, 0x7FC0),
-}
-
-_F64_BIAS, _F64_MANTISSA = 1023, 52
+_F64 = by_name("f64").format
 
 
 def widen(array: Array, dtype: DType) -> Array:
@@ -86,10 +48,10 @@ def _decode_table(dtype: DType) -> Array:
             [np.nan if code == 0xFF else 2.0 ** (code - 127) for code in codes],
             np.float32,
         )
-    return np.array([_decode(FORMATS[dtype.name], code) for code in codes], np.float32)
+    return np.array([_decode(dtype.format, code) for code in codes], np.float32)
 
 
-def _decode(form: Format, code: int) -> float:
+def _decode(form: FloatFormat, code: int) -> float:
     code &= (1 << form.bits) - 1
     sign, magnitude = code >> (form.bits - 1), code & ((1 << (form.bits - 1)) - 1)
     if not form.signed_zero and code == form.nan:
@@ -115,27 +77,27 @@ def round_once(array: Array, dtype: DType) -> Array:
     exact = array if array.dtype == np.float64 else array.astype(np.float64)
     if dtype.name == "f8e8m0fnu":
         return _encode_scale(exact).view(target)
-    form = FORMATS[dtype.name]
-    return _encode(exact, form).astype(form.code_type).view(target)
+    form = dtype.format
+    return _encode(exact, form).astype(f"u{target.itemsize}").view(target)
 
 
-def _encode(array: Array, form: Format) -> Array:
+def _encode(array: Array, form: FloatFormat) -> Array:
     """Codes (uint64) of a float64 array in `form`."""
-    shift = _F64_MANTISSA - form.mantissa
+    shift = _F64.mantissa - form.mantissa
     bits = array.view(np.uint64)
     magnitude = bits & np.uint64((1 << 63) - 1)
-    least_normal = 2.0 ** (1 - form.bias)
-    step = least_normal / (1 << form.mantissa)
+    least_normal = form.least_normal
+    step = form.least
     # Add half a unit in the last kept place, less one if that place is even: what is cut off then rounds to even.
     kept = magnitude + (np.uint64((1 << (shift - 1)) - 1) + ((magnitude >> np.uint64(shift)) & np.uint64(1)))
     kept >>= np.uint64(shift)
-    codes = kept - np.uint64((_F64_BIAS - form.bias) << form.mantissa)
+    codes = kept - np.uint64((_F64.bias - form.bias) << form.mantissa)
     value = magnitude.view(np.float64)
     small = value < least_normal
     if small.any():
         # Subnormal results lie on a fixed grid: adding 1.5 * 2^52 steps leaves the rounded count in the low bits.
-        grid = 1.5 * 2.0**_F64_MANTISSA * step
-        counts = (np.where(small, value, 0.0) + grid).view(np.uint64) & np.uint64((1 << (_F64_MANTISSA - 1)) - 1)
+        grid = 1.5 * 2.0**_F64.mantissa * step
+        counts = (np.where(small, value, 0.0) + grid).view(np.uint64) & np.uint64((1 << (_F64.mantissa - 1)) - 1)
         codes = np.where(small, counts, codes)
     codes = np.where((codes > form.largest) & ~small, np.uint64(form.overflow), codes)
     codes = np.where(np.isnan(value), np.uint64(form.nan), codes)

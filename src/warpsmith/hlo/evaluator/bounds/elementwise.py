@@ -16,7 +16,7 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once
-from warpsmith.hlo.evaluator.bounds.values import grow, largest_finite, number
+from warpsmith.hlo.evaluator.bounds.values import grow, number
 from warpsmith.hlo.evaluator.ops.elementwise import Function, apply_lanes
 from warpsmith.hlo.module import HloInstruction
 
@@ -191,7 +191,7 @@ def _compare(at: Situation) -> Array:
 
 def _is_finite(at: Situation) -> Array:
     (operand,) = at.operands
-    edge = np.isfinite(operand.number) & (np.abs(operand.number) + operand.error > largest_finite(operand.dtype))
+    edge = np.isfinite(operand.number) & (np.abs(operand.number) + operand.error > operand.dtype.format.most)
     return np.where((operand.error > 0) & (edge | np.isinf(operand.error)), np.inf, 0.0)
 
 

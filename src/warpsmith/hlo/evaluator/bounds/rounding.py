@@ -11,7 +11,7 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic import floats
-from warpsmith.hlo.evaluator.bounds.values import largest_finite, real_part, ulp
+from warpsmith.hlo.evaluator.bounds.values import real_part, ulp
 
 __all__ = ["near_overflow", "rounded"]
 
@@ -43,7 +43,7 @@ def _steps(size: Array, propagated: Array, part: DType, own: float) -> Array:
 
 def _overflowing(size: Array, error: Array, part: DType) -> Array:
     """The error, infinite where a finite number may be an infinity in a kernel."""
-    most = largest_finite(part)
+    most = part.format.most
     if np.fmax.reduce(size + error, axis=None, initial=0.0) < most / 2:
         return error
     return np.where(np.isfinite(size) & (size + error > most) & (error > 0), np.inf, error)
@@ -75,5 +75,5 @@ def near_overflow(opcode: str, operand: Array, found: Array, error: Array, dtype
     if not doubtful.any():
         return error
     exact = np.abs(floats.WIDE_UNARY[opcode](operand))
-    near = doubtful & (exact <= largest_finite(dtype) * (1 + (own + 1) * 2.0**-dtype.mantissa))
+    near = doubtful & (exact <= dtype.format.most * (1 + (own + 1) * 2.0**-dtype.mantissa))
     return np.where(near, np.inf, error)

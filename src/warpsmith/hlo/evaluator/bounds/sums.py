@@ -17,7 +17,7 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.hlo.attributes import ConvDimNumbers, Window
-from warpsmith.hlo.evaluator.bounds.values import Bounded, errors_of, largest_finite, number, real_part, ulp
+from warpsmith.hlo.evaluator.bounds.values import Bounded, errors_of, number, real_part, ulp
 from warpsmith.hlo.evaluator.ops.dot import narrowed
 from warpsmith.hlo.evaluator.ops.reduce import single_op
 from warpsmith.hlo.evaluator.ops.scatter import destinations
@@ -102,8 +102,8 @@ def _sum_error(magnitude: Array, propagated: Array, terms: int, result: Array, d
     size = np.abs(number(result, dtype))
     error = error + np.where(error > 0, factor * ulp(size + error, part), 0.0)
     # Partial sums may overflow where the whole sum doesn't.
-    limit = largest_finite(_F64 if part.bits == 64 else by_name("f32"))
-    lost = (magnitude * (1 + growth) > limit) | (size + error > largest_finite(part))
+    limit = (_F64 if part.bits == 64 else by_name("f32")).format.most
+    lost = (magnitude * (1 + growth) > limit) | (size + error > part.format.most)
     # An infinite or NaN operand that is itself certain makes the result so, whatever the order.
     return np.where(np.isfinite(magnitude), np.where(lost, np.inf, error), np.where(propagated < np.inf, 0.0, np.inf))
 
@@ -122,7 +122,7 @@ def _product_error(
     form = _F64 if dtype.bits == 64 else by_name("f32")
     above = _apply(kernel, [np.maximum(np.abs(x), 1.0), np.maximum(np.abs(init), 1.0)])
     below = _apply(kernel, [np.minimum(np.abs(x), 1.0), np.minimum(np.abs(init), 1.0)])
-    lost = (above > largest_finite(form)) | ((below < float(np.finfo(form.numpy).tiny)) & (below > 0))
+    lost = (above > form.format.most) | ((below < form.format.least_normal) & (below > 0))
     return np.where(lost | ~np.isfinite(total), np.where(np.isfinite(above), np.inf, 0.0), total)
 
 
@@ -252,7 +252,7 @@ def _scattered_product(most: Array, data: Sequence[Bounded], terms: int, result:
     sizes = [np.abs(number(each.value, dtype)) for each in data]
     span = max((float(np.max(np.where(s > 0, np.abs(np.log2(s)), 0.0), initial=0.0)) for s in sizes), default=0.0)
     part = _F64 if dtype.bits == 64 else by_name("f32")
-    if not span * terms < -math.log2(float(np.finfo(part.numpy).tiny)) - 1:
+    if not span * terms < -math.log2(part.format.least_normal) - 1:
         return np.broadcast_to(np.asarray(np.inf), result.shape)
     unit = 2.0 ** -(dtype.mantissa + 1)
     growth = terms * unit / (1 - terms * unit) if terms * unit < 0.5 else np.inf

@@ -14,7 +14,7 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, by_name
 from warpsmith.errors import InvalidHlo
-from warpsmith.hlo.evaluator.arithmetic.formats import FORMATS, wide
+from warpsmith.hlo.evaluator.arithmetic.formats import wide
 from warpsmith.hlo.evaluator.arithmetic.integers import load
 from warpsmith.hlo.evaluator.values import zero_like
 from warpsmith.hlo.shapes import Shape
@@ -28,7 +28,6 @@ __all__ = [
     "bounded_leaves",
     "errors_of",
     "grow",
-    "largest_finite",
     "number",
     "real_part",
     "single",
@@ -93,23 +92,11 @@ def real_part(dtype: DType) -> DType:
     return by_name("f64" if dtype.bits == 128 else "f32") if dtype.is_complex else dtype
 
 
-def largest_finite(dtype: DType) -> float:
-    """The largest finite number of a float type."""
-    if dtype.bits >= 32:
-        return float(np.finfo(dtype.numpy).max)
-    form = FORMATS.get(dtype.name)
-    if form is None:
-        return 2.0**127
-    exponent, fraction = divmod(form.largest, 1 << form.mantissa)
-    return (1 + fraction / (1 << form.mantissa)) * 2.0 ** (exponent - form.bias)
-
-
 def ulp(size: Array, dtype: DType) -> Array:
     """The distance between neighbours of `dtype` at each non-negative float64 in `size` (0 for inf and NaN)."""
     if dtype.bits == 64:
         return np.where(np.isfinite(size), np.spacing(size), 0.0)
-    least = -127 if dtype.name == "f8e8m0fnu" else 1 - (FORMATS[dtype.name].bias if dtype.bits < 32 else 127)
-    exponents = np.maximum(size.view(np.int64) >> 52, least + 1023)
+    exponents = np.maximum(size.view(np.int64) >> 52, dtype.format.least_exponent + 1023)
     steps = ((exponents - dtype.mantissa) << 52).view(np.float64)
     finite = np.isfinite(size)
     return steps if finite.all() else np.where(finite, steps, 0.0)

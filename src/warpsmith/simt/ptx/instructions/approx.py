@@ -95,7 +95,7 @@ def _double(row: _Row, worst: bool) -> Compute:
         exact = np.asarray(row.exact((a.view(np.uint64) & high).view(np.float64)))
         if worst:
             exact = _shift(exact, row)
-        least = 2.0 ** FORMATS["f64"].least
+        least = FORMATS["f64"].least_normal
         exact = np.where(np.abs(exact) < least, np.copysign(0.0, exact), exact)
         return (exact.view(np.uint64) & high).view(np.float64)
 

@@ -74,7 +74,7 @@ def _class(form: Form) -> Spec | None:
     type, name = form.type, form.parts[1]
     if type not in ("f32", "f64"):
         return None
-    least = 2.0 ** FORMATS[type].least
+    least = FORMATS[type].least_normal
     table = {
         **_CLASSES,
         "normal": unary(lambda a: np.isfinite(a) & (np.abs(a) >= least)),

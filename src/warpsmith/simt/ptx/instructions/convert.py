@@ -21,13 +21,7 @@ __all__ = ["convert_spec"]
 
 _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 _INTEGRAL: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-_NARROW = {
-    "e4m3": (FORMATS["e4m3"], by_name("f8e4m3fn").numpy),
-    "e5m2": (FORMATS["e5m2"], by_name("f8e5m2").numpy),
-    "e2m1": (FORMATS["e2m1"], by_name("f4e2m1fn").numpy),
-}
-_ELEMENT_BITS = {"e4m3": 8, "e5m2": 8, "e2m1": 4, "f16": 16, "bf16": 16}
-_NAN8 = {"e4m3": 0x7F, "e5m2": 0x7F, "e2m1": 0x07}
+_NARROW = {"e4m3": by_name("f8e4m3fn"), "e5m2": by_name("f8e5m2"), "e2m1": by_name("f4e2m1fn")}
 _ELEMENTS = {"f16x2": "f16", "bf16x2": "bf16", "e4m3x2": "e4m3", "e5m2x2": "e5m2", "e2m1x2": "e2m1"}
 
 
@@ -137,7 +131,7 @@ def _clamped(values: Array, form: Form) -> Array:
 
 def _float_to_float(form: Form, target: str, source: str) -> Compute:
     narrowing = TYPE_BITS[target] < TYPE_BITS[source] or (target != source and TYPE_BITS[target] == 16)
-    largest = FORMATS[target].largest
+    largest = FORMATS[target].most
 
     def convert(a: Array) -> Array:
         if form.ftz and source == "f32":
@@ -167,7 +161,7 @@ def _encode(form: Form, element: str) -> Callable[[Array], Array]:
     if element not in _NARROW:
         write = writer(element)
         mode = form.rounding or "rn"
-        largest = FORMATS[element].largest
+        largest = FORMATS[element].most
 
         def wide(a: Array) -> Array:
             values = a if mode == "rn" else _round(a.astype(np.float64), element, mode)
@@ -176,14 +170,15 @@ def _encode(form: Form, element: str) -> Callable[[Array], Array]:
             return write(_clamped(values, form)).astype(np.uint32)
 
         return wide
-    format, dtype = _NARROW[element]
+    dtype = _NARROW[element]
+    format = dtype.format
 
     def narrow(a: Array) -> Array:
-        values = np.clip(round_to(a.astype(np.float64), format), -format.largest, format.largest)
+        values = np.clip(round_to(a.astype(np.float64), format), -format.most, format.most)
         values = _clamped(values, form)
         nan = np.isnan(values)
-        bits = np.where(nan, 0.0, values).astype(np.float32).astype(dtype).view(np.uint8)
-        return np.where(nan, np.uint8(_NAN8[element]), bits).astype(np.uint32)
+        bits = np.where(nan, 0.0, values).astype(np.float32).astype(dtype.numpy).view(np.uint8)
+        return np.where(nan, np.uint8(format.sign - 1), bits).astype(np.uint32)  # all ones is PTX's NaN, or the largest
 
     return narrow
 
@@ -193,20 +188,20 @@ def _decode(element: str) -> Callable[[Array], Array]:
     if element not in _NARROW:
         read = reader(element)
         return lambda bits: read(bits.astype(np.uint16))
-    dtype = _NARROW[element][1]
-    mask = np.uint32((1 << _ELEMENT_BITS[element]) - 1)
+    dtype = _NARROW[element].numpy
+    mask = np.uint32((1 << FORMATS[element].bits) - 1)
     return lambda bits: (bits & mask).astype(np.uint8).view(dtype).astype(np.float32)
 
 
 def _packed(form: Form, target: str, source: str) -> Spec | None:
     element = _ELEMENTS[target]
-    encode, width = _encode(form, element), np.uint32(_ELEMENT_BITS[element])
+    encode, width = _encode(form, element), np.uint32(FORMATS[element].bits)
     raw = f"b{TYPE_BITS[target]}"
     if source == "f32":
         return Spec(("f32", "f32"), raw, binary(lambda a, b: encode(b) | (encode(a) << width)))
     if source not in _ELEMENTS:
         return None
-    decode, step = _decode(_ELEMENTS[source]), np.uint32(_ELEMENT_BITS[_ELEMENTS[source]])
+    decode, step = _decode(_ELEMENTS[source]), np.uint32(FORMATS[_ELEMENTS[source]].bits)
 
     def convert(a: Array) -> Array:
         bits = resize(a, 32)
