@@ -4,7 +4,8 @@ In: a kernel in the tile dialect, a device.  Out: a module of scf, memref and ve
 call.
 
     the walk           dispatcher           tries the variants of each call in order; says why none takes one
-                       registry             the list of variants: `Variant`, `Predicate`, `Decline`
+                       registry             the variants, found by file: `Variant`, `Predicate`, `register`
+                       decline              how a variant refuses: `Decline`
                        context              what a variant knows of its call, and where it builds
                        predicates, advice   needs that several variants share; a next step where nothing fits
     before and after   storage              flat memory for buffers, values for ids
@@ -34,6 +35,9 @@ call.
 Read `dispatcher`, `digits` and `copy_shared` first.
 """
 
+from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.dispatch.decline import Decline
 from warpsmith.tile.dispatch.dispatcher import Choice, Dispatched, dispatch
+from warpsmith.tile.dispatch.registry import Predicate, Variant, register
 
-__all__ = ["Choice", "Dispatched", "dispatch"]
+__all__ = ["CallContext", "Choice", "Decline", "Dispatched", "Predicate", "Variant", "dispatch", "register"]

@@ -1,35 +1,23 @@
 """The variants: which lowerings there are for each primitive, in what order they are tried, and what each needs.
 
-In: a primitive's name.  Out: its variants, highest priority first.  One module a variant; `MODULES` lists them.
+In: a primitive's name.  Out: its variants: by priority, the highest first, then by name.  A variant is found by its
+file: every module of `dispatch/gpu/` has a list `VARIANTS`.  One of a user's own comes from `register`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+import pkgutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from warpsmith.errors import InternalError
+from warpsmith.errors import InternalError, UsageError, did_you_mean
+from warpsmith.tile.dispatch import gpu
 from warpsmith.tile.dispatch.context import CallContext
+from warpsmith.tile.model.ops import TABLE
 
-__all__ = ["ALIASES", "MODULES", "Predicate", "Variant", "variants", "variants_of"]
-
-MODULES: tuple[str, ...] = (
-    "copy_shared",
-    "copy_matrix",
-    "copy_register",
-    "copy_fallback",
-    "elementwise_register",
-    "elementwise_shared",
-    "reduce_register",
-    "reduce_shared",
-    "copy_async_ldgsts",
-    "gemm_mma",
-    "permute_shared",
-    "known",
-)
-
+__all__ = ["ALIASES", "Predicate", "Variant", "register", "variants", "variants_of"]
 
 ALIASES: dict[str, tuple[str, ...]] = {"vec_auto": ("gmem_smem", "reg")}
 """Names that `dispatch=` may give several variants together: those of the peer's later versions."""
@@ -60,20 +48,48 @@ class Variant:
 
 
 @cache
-def variants() -> tuple[Variant, ...]:
-    """All variants, in the order of their modules.  A name twice for one primitive is a bug."""
+def _built_in() -> tuple[Variant, ...]:
+    """The variants of `dispatch/gpu/`.  A name twice for one primitive is a bug."""
     found: list[Variant] = []
-    seen: set[tuple[str, str]] = set()
-    for name in MODULES:
-        module = importlib.import_module(f"warpsmith.tile.dispatch.gpu.{name}")
-        listed: Sequence[Variant] = module.VARIANTS
-        for variant in listed:
-            for primitive in variant.primitives:
-                if (primitive, variant.name) in seen:
-                    raise InternalError(f"variant '{variant.name}' of {primitive} is registered twice")
-                seen.add((primitive, variant.name))
-            found.append(variant)
+    for file in pkgutil.iter_modules(gpu.__path__):
+        found += importlib.import_module(f"{gpu.__name__}.{file.name}").VARIANTS
+    names = [(primitive, variant.name) for variant in found for primitive in variant.primitives]
+    for name in names:
+        if names.count(name) > 1:
+            raise InternalError(f"variant '{name[1]}' of {name[0]} is registered twice")
     return tuple(found)
+
+
+_own: dict[str, Variant] = {}
+
+
+def register(variant: Variant) -> None:
+    """Add a variant of one's own: it is tried with the others, by its priority, and can be forced by its name.
+
+    It takes the place of an earlier one of one's own with the same name.  UsageError for a primitive that doesn't
+    exist, or a name that a variant of Warpsmith has.
+    """
+    for primitive in variant.primitives:
+        if primitive not in TABLE:
+            raise UsageError(
+                f"variant '{variant.name}' is of '{primitive}', which is no tile primitive",
+                help=did_you_mean(primitive, TABLE) or f"the primitives are {', '.join(TABLE)}",
+            )
+        if any(each.name == variant.name and primitive in each.primitives for each in _built_in()):
+            raise UsageError(f"Tx.{primitive} has a variant '{variant.name}' already", help="give it another name")
+    _own[variant.name] = variant
+    variants_of.cache_clear()
+
+
+def variants() -> tuple[Variant, ...]:
+    """All variants, by the first primitive of each, then in the order in which they are tried."""
+    primitives = list(TABLE)
+    return tuple(
+        sorted(
+            (*_built_in(), *_own.values()),
+            key=lambda variant: (primitives.index(variant.primitives[0]), -variant.priority, variant.name),
+        )
+    )
 
 
 @cache
