@@ -18,6 +18,7 @@ from warpsmith.ir.core.llvm_types import llvm_function
 from warpsmith.ir.core.ssa import Operation, Region, Value
 from warpsmith.ir.core.types import F32
 from warpsmith.ir.dialects import arith, func
+from warpsmith.passes.support.capabilities import capabilities
 
 CONTRACT = "f32 division, sqrt and rsqrt, and exp and log of 16-bit floats, within 2 ulp of f32; all else bit-exact"
 
@@ -33,16 +34,10 @@ _LOG2 = ("llvm.nvvm.lg2.approx.f", "math.log2")
 
 
 def is_wanted(module: Operation) -> bool:
-    """Whether the entry function is for a GPU in the mode `xla`."""
+    """Whether the module is in the mode `xla`, for a processor with such instructions."""
     functions = list(func.functions(module))
-    attributes = func.entry(module).attributes if functions else {}
-    target, numerics = attributes.get("warpsmith.target"), attributes.get("warpsmith.numerics")
-    return (
-        isinstance(target, at.StringAttr)
-        and target.value != "cpu"
-        and isinstance(numerics, at.StringAttr)
-        and numerics.value == "xla"
-    )
+    numerics = func.entry(module).attributes.get("warpsmith.numerics") if functions else None
+    return numerics == at.string("xla") and capabilities(module).has_approximations
 
 
 def run(module: Operation) -> None:

@@ -21,7 +21,7 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.ir.core.types import BF16, F16, F32, F64, I16, I32, I64, Type, element_type, with_element
 from warpsmith.ir.dialects import arith, func
-from warpsmith.passes.support.capabilities import compute_capability
+from warpsmith.passes.support.capabilities import Capabilities, capabilities
 
 CONTRACT = "bit-exact, but for functions that are near-exact themselves (numerics/bounds.py)"
 
@@ -35,31 +35,23 @@ _EXACT = {
     "arith.minnumf",
     "math.copysign",
 } | {f"math.{n}" for n in ("floor", "ceil", "trunc", "round", "roundeven")}
-# What sm_90 and newer do in bf16 and every target in f16, correctly rounded.
-_NATIVE_ON_GPU = {"arith.addf", "arith.subf", "arith.mulf", "arith.negf", "math.absf"}
+# What a processor with arithmetic on a format does in it, correctly rounded.
+_NATIVE = {"arith.addf", "arith.subf", "arith.mulf", "arith.negf", "math.absf"}
 
 
 def run(module: Operation, *, target: str = "") -> None:
     """Rewrite all functions for `target` ("cpu", "sm_80"...); by default the entry function's own."""
-    functions = list(func.functions(module))
-    if not functions:
-        return
-    if not target:
-        found = func.entry(module).attributes.get("warpsmith.target")
-        target = found.value if isinstance(found, at.StringAttr) else "cpu"
-    for op in functions:
-        _Expansion(target).run(op)
+    can = capabilities(module, target)
+    for op in func.functions(module):
+        _Expansion(can).run(op)
 
 
 class _Expansion:
     """One function's rewrite.  `wide` maps a narrow value to f32 lanes that hold the same value."""
 
-    def __init__(self, target: str) -> None:
-        self.on_cpu = target == "cpu"
-        self.native: dict[Type, bool] = {
-            BF16: not self.on_cpu and compute_capability(target) >= 90,
-            F16: not self.on_cpu,
-        }
+    def __init__(self, can: Capabilities) -> None:
+        self.native = can.arithmetic
+        self.by_integers = frozenset[Type]() if can.converts_bf16 else frozenset((BF16,))
         self.wide: dict[Value, Value] = {}
 
     def run(self, function: Operation) -> None:
@@ -81,7 +73,7 @@ class _Expansion:
         producer = value.defining_op
         b = Builder.after(producer) if producer is not None else Builder.at_start(_block(value))
         b.location = producer.location if producer is not None else b.location
-        if self.on_cpu and element_type(value.type) is BF16:
+        if element_type(value.type) in self.by_integers:
             bits = arith.cast(b, "extui", arith.cast(b, "bitcast", value, I16), I32)
             shifted = arith.binary(b, "shli", bits, arith.constant(b, 16, bits.type))
             wide = arith.cast(b, "bitcast", shifted, F32)
@@ -92,7 +84,7 @@ class _Expansion:
 
     def narrow(self, b: Builder, wide: Value, element: Type) -> Value:
         """The narrow value that f32 lanes hold exactly."""
-        if self.on_cpu and element is BF16:
+        if element in self.by_integers:
             bits = arith.cast(b, "bitcast", wide, I32)
             high = arith.binary(b, "shrui", bits, arith.constant(b, 16, bits.type))
             result = arith.cast(b, "bitcast", arith.cast(b, "trunci", high, I16), BF16)
@@ -103,7 +95,7 @@ class _Expansion:
 
     def rounded(self, b: Builder, value: Value, element: Type, *, may_be_nan_payload: bool = False) -> Value:
         """f32 lanes rounded to `element`'s precision.  `may_be_nan_payload`: a NaN may have any payload."""
-        if not (self.on_cpu and element is BF16):
+        if element not in self.by_integers:
             return arith.cast(b, "extf", arith.cast(b, "truncf", value, element), F32)
         bits = arith.cast(b, "bitcast", value, I32)
         type = bits.type
@@ -128,7 +120,7 @@ class _Expansion:
         """An elementwise op on narrow floats: the same op in f32."""
         element = element_type(op.operands[0].type)
         b = Builder.before(op)
-        if self.native[element] and op.name in _NATIVE_ON_GPU:
+        if element in self.native and op.name in _NATIVE:
             return
         operands = [self.widen(b, v) for v in op.operands]
         type = op.result.type
@@ -149,7 +141,7 @@ class _Expansion:
         """Only in f32 lanes already: a select of memory values stays narrow."""
         element = element_type(op.result.type)
         values = op.operands[1:]
-        if element in _NARROW and not self.native[element] and any(v in self.wide for v in values):
+        if element in _NARROW and element not in self.native and any(v in self.wide for v in values):
             b = Builder.before(op)
             self.finish(op, b, arith.select(b, op.operands[0], *(self.widen(b, v) for v in values)))
 

@@ -15,16 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.ir.core.attributes import StringAttr
 from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.passes import cse
+from warpsmith.passes.support.capabilities import capabilities
 from warpsmith.passes.support.symbols import is_private, references, symbol_table, symbol_uses
 
 CONTRACT = "bit-exact"
 
 _ROUNDS = 4
 _MAX_OPS = 4000  # of a block after inlining
-_SMALL_ON_CPU = 100
+_SMALL = 100  # inlined always where a call keeps a loop from becoming vectors
 
 
 def run(module: Operation) -> None:
@@ -35,14 +35,6 @@ def run(module: Operation) -> None:
 def callee_of(op: Operation) -> str | None:
     """The function that a call names; None for another op."""
     return op.str_attr("callee") if op.name in ("xla_gpu.pure_call", "func.call") else None
-
-
-def _is_cpu(module: Operation) -> bool:
-    for op in module.body:
-        target = op.attributes.get("warpsmith.target")
-        if isinstance(target, StringAttr) and target.value.startswith("cpu"):
-            return True
-    return False
 
 
 @dataclass(slots=True)
@@ -71,7 +63,7 @@ class Inliner:
         self.also = also
         self.functions = {name: op for name, op in symbol_table(module).items() if op.name == "func.func"}
         self.uses = symbol_uses(module)
-        self.cpu = _is_cpu(module)
+        self.inlines_small = capabilities(module).calls_stop_vectors
 
     def run(self) -> None:
         """Inline into every function, callees first."""
@@ -167,7 +159,7 @@ class Inliner:
         size = op_count(callee)
         if count * size + counts.ops[call.block] > _MAX_OPS:
             return False
-        return allowed or not cloned or overlap or (self.cpu and size <= _SMALL_ON_CPU)
+        return allowed or not cloned or overlap or (self.inlines_small and size <= _SMALL)
 
     def _drop(self, name: str, op: Operation) -> None:
         """Erase a function without users, and the functions that only it used."""

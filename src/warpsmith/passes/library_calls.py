@@ -16,6 +16,7 @@ from warpsmith.ir.core.llvm_types import llvm_function
 from warpsmith.ir.core.ssa import Operation, Region, Value
 from warpsmith.ir.core.types import F64, VectorType, element_type
 from warpsmith.ir.dialects import func, vector
+from warpsmith.passes.support.capabilities import capabilities
 
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
 
@@ -34,13 +35,9 @@ FUNCTIONS: dict[str, str] = {
 
 def run(module: Operation, *, target: str = "") -> None:
     """Rewrite all functions for `target` ("cpu", "sm_90"...); by default the entry function's own."""
-    functions = list(func.functions(module))
-    if functions and not target:
-        found = func.entry(module).attributes.get("warpsmith.target")
-        target = found.value if isinstance(found, at.StringAttr) else "cpu"
-    prefix = "" if target == "cpu" else "__nv_"
+    prefix = capabilities(module, target).library
     declared: dict[str, int] = {}
-    for function in functions:
+    for function in func.functions(module):
         for op in list(function.walk()):
             name = FUNCTIONS.get(op.name)
             if name is not None and element_type(op.result.type) is F64:

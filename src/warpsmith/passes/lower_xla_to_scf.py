@@ -22,13 +22,15 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import I1, I32, FloatType, IntegerType, Type, bit_width, integer, vector
 from warpsmith.ir.dialects import arith, gpu, memory, scf
 from warpsmith.ir.dialects import vector as vec
+from warpsmith.passes.support.capabilities import capabilities
 
 CONTRACT = "bit-exact"
 ILLEGAL_AFTER = ("xla_gpu.predicated_insert", "xla_gpu.predicated_extract", "xla_gpu.shuffle_reduce")
 
 
-def run(module: Operation, warp_size: int = 32) -> None:
-    """Rewrite predicated_insert, predicated_extract and shuffle_reduce."""
+def run(module: Operation, warp_size: int = 0) -> None:
+    """Rewrite predicated_insert, predicated_extract and shuffle_reduce, of `warp_size` lanes (0: the processor's)."""
+    lanes = warp_size or capabilities(module).warp_size
     for op in module.walk():
         name = op.row.name
         if name == "xla_gpu.predicated_insert":
@@ -36,7 +38,7 @@ def run(module: Operation, warp_size: int = 32) -> None:
         elif name == "xla_gpu.predicated_extract":
             _predicated_extract(op)
         elif name == "xla_gpu.shuffle_reduce":
-            _shuffle_reduce(op, warp_size)
+            _shuffle_reduce(op, lanes)
 
 
 def _guarded(op: Operation, condition: Value, otherwise: Value) -> tuple[Operation, Builder]:

@@ -41,6 +41,7 @@ from warpsmith.ir.core.types import (
 )
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, func, memory, vector
+from warpsmith.passes.support.capabilities import capabilities
 from warpsmith.passes.support.legality import Types
 
 CONTRACT = "bit-exact"
@@ -54,10 +55,7 @@ def run(module: Operation, *, target: str = "") -> None:
     functions = list(func.functions(module))
     if not any(_is_sub_byte(v.type) for op in functions for v in _values(op)):
         return
-    if not target:
-        found = func.entry(module).attributes.get("warpsmith.target")
-        target = found.value if isinstance(found, at.StringAttr) else "cpu"
-    packed = target != "cpu"
+    packed = capabilities(module, target).packs_sub_byte
     loose = _written_in_parts(functions)
     for op in functions:
         _Packing(op, packed, loose).run()

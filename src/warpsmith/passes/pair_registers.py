@@ -16,7 +16,7 @@ from warpsmith.ir.core.types import BF16, F16, F32, MemRefType, Type
 from warpsmith.ir.dialects import arith, func, scf
 from warpsmith.ir.dialects.tile import PRIVATE
 from warpsmith.passes.support.affine_lanes import Lanes
-from warpsmith.passes.support.capabilities import compute_capability
+from warpsmith.passes.support.capabilities import capabilities
 from warpsmith.passes.support.lane_dependence import iterations_are_independent
 from warpsmith.passes.support.vector_lanes import LaneBody
 from warpsmith.passes.unroll_marked_loops import MARK
@@ -38,10 +38,7 @@ _MOVES = ("memref.load", "memref.store")
 def run(module: Operation) -> None:
     """Pair the registers of every marked loop that allows it."""
     for function in func.functions(module):
-        target = function.attributes.get("warpsmith.target")
-        if target is None:
-            continue
-        capability = compute_capability(function.str_attr("warpsmith.target"))
+        capability = capabilities(function).compute_capability
         for op in list(function.walk()):
             if op.row.name == "scf.for" and MARK in op.attributes and _takes_pairs(op, capability):
                 _paired(function, op)

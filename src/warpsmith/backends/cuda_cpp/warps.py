@@ -7,12 +7,12 @@ from warpsmith.backends.cuda_cpp.plan import stored_next
 from warpsmith.backends.cuda_cpp.types import BOOL, INT, Expr, atom, call
 from warpsmith.backends.cuda_cpp.writer import Handler, Statement, Writer, initial, place
 from warpsmith.errors import LoweringError
-from warpsmith.ir.core.attributes import IntegerAttr, StringAttr
+from warpsmith.ir.core.attributes import IntegerAttr
 from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import BF16, IntegerType, element_type
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.arith import constant_int
-from warpsmith.passes.support.capabilities import check_capability
+from warpsmith.passes.support.capabilities import capabilities, check_capability
 
 __all__ = ["EXPRESSIONS", "STATEMENTS"]
 
@@ -171,9 +171,9 @@ def _needing(handler: Statement) -> Statement:
     """LoweringError where the target that the kernel names lacks the instruction."""
 
     def checked(w: Writer, op: Operation) -> None:
-        target = w.function.attributes.get("warpsmith.target")
-        if isinstance(target, StringAttr):
-            check_capability(op, target.value)
+        can = capabilities(w.function)
+        if can.target:
+            check_capability(op, can)
         handler(w, op)
 
     return checked

@@ -30,7 +30,7 @@ def convert_function(low: Lowering, op: Operation) -> None:
         "sym_name": at.string(name),
         "linkage": at.opaque("#llvm.linkage<external>"),
     }
-    if low.on_cpu and is_entry:
+    if is_entry and not low.can.has_grid:
         result: Type = VOID
         _cpu_arguments(low, op)
     else:
@@ -156,7 +156,7 @@ def branch(low: Lowering, op: Operation) -> None:
 
 def gpu_id(low: Lowering, op: Operation) -> None:
     """`gpu.thread_id` and the like to a read of PTX's special register; LoweringError on a CPU."""
-    if low.on_cpu:
+    if not low.can.has_grid:
         raise LoweringError(f"{op.name} on a CPU target")
     register = {"gpu.thread_id": "tid", "gpu.block_id": "ctaid", "gpu.block_dim": "ntid", "gpu.grid_dim": "nctaid"}[
         op.name

@@ -64,11 +64,11 @@ def access_attributes(
 ) -> dict[str, at.Attribute]:
     """Alignment (the element's unless the op claims more) and the flags that LLVM knows."""
     attributes = {k: op.attributes[k] for k in ("invariant", "nontemporal", "alignment") if k in op.attributes}
-    if low.on_cpu:
-        attributes.pop("invariant", None)
     known = max(1, bit_width(element) // 8)
-    if not low.on_cpu:
+    if low.can.assumes_alignment:
         known = element_alignment(base, index, known)
+    else:
+        attributes.pop("invariant", None)
     attributes.setdefault("alignment", at.integer_attr(known, I64))
     return attributes
 

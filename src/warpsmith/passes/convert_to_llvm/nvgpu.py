@@ -32,7 +32,7 @@ from warpsmith.ir.core.types import (
 )
 from warpsmith.passes.convert_to_llvm.memory import address
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, number
-from warpsmith.passes.support.capabilities import check_capability, compute_capability
+from warpsmith.passes.support.capabilities import check_capability
 
 _ELEMENT = "elem_type"
 _GLOBAL = 1  # LLVM's address space of it
@@ -83,7 +83,7 @@ def note_elements(ops: Iterable[Operation]) -> None:
 
 def _copy(low: Lowering, op: Operation) -> None:
     """16 bytes go past the first cache (cg); fewer can't (ca)."""
-    check_capability(op, low.target)
+    check_capability(op, low.can)
     b = Builder.before(op)
     target, i, source, j = op.operands
     size = op.int_attr("bytes")
@@ -97,13 +97,13 @@ def _copy(low: Lowering, op: Operation) -> None:
 
 
 def _commit(low: Lowering, op: Operation) -> None:
-    check_capability(op, low.target)
+    check_capability(op, low.can)
     _call(low, Builder.before(op), "cp.async.commit.group", ())
     op.erase()
 
 
 def _wait(low: Lowering, op: Operation) -> None:
-    check_capability(op, low.target)
+    check_capability(op, low.can)
     b = Builder.before(op)
     _call(low, b, "cp.async.wait.group", (number(b, op.int_attr("n"), I32),))
     op.erase()
@@ -116,7 +116,7 @@ def _matrix(op: Operation, verb: str) -> str:
 
 
 def _load_matrix(low: Lowering, op: Operation) -> None:
-    check_capability(op, low.target)
+    check_capability(op, low.can)
     b = Builder.before(op)
     base, index = op.operands
     count = op.int_attr("num_tiles")
@@ -128,7 +128,7 @@ def _load_matrix(low: Lowering, op: Operation) -> None:
 
 
 def _store_matrix(low: Lowering, op: Operation) -> None:
-    check_capability(op, low.target)
+    check_capability(op, low.can)
     b = Builder.before(op)
     value, base, index = op.operands
     place = address(b, base, index, low.storage(value.type))
@@ -138,7 +138,7 @@ def _store_matrix(low: Lowering, op: Operation) -> None:
 
 def _multiply(low: Lowering, op: Operation) -> None:
     """The intrinsic takes pairs of bf16 as integers, pairs of f16 as vectors."""
-    check_capability(op, low.target)
+    check_capability(op, low.can)
     b = Builder.before(op)
     a, other, c = op.operands
     factors = [*_registers(b, a), *_registers(b, other)]
@@ -156,7 +156,7 @@ def _multiply(low: Lowering, op: Operation) -> None:
 # ---------------------------------------------------------------------------------------------------------------- lanes
 def _elect(low: Lowering, op: Operation) -> None:
     """Older GPUs have no such instruction: there it is the lowest lane that is active."""
-    if compute_capability(low.target) >= _ELECTS:
+    if low.can.compute_capability >= _ELECTS:
         return
     b = Builder.before(op)
     (active,) = _call(low, b, "activemask", (), I32)

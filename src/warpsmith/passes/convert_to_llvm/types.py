@@ -27,6 +27,7 @@ from warpsmith.ir.core.types import (
     with_element,
 )
 from warpsmith.ir.dialects import func
+from warpsmith.passes.support.capabilities import capabilities
 
 PRIVATE = 5  # the address space of a thread's own memory
 
@@ -35,15 +36,13 @@ _NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
 
 
 class Lowering:
-    """The state of one module's conversion: its target, that target's types, the intrinsics that are declared."""
+    """The state of one module's conversion: what its processor can do, its types, the intrinsics that are declared."""
 
     def __init__(self, module: Operation) -> None:
-        entry = func.entry(module)
         self.module = module
-        self.target = _target(entry)
-        self.on_cpu = self.target == "cpu"
+        self.can = capabilities(module)
         self.declared: set[str] = set()
-        bits = entry.attributes.get("warpsmith.index_bits")
+        bits = func.entry(module).attributes.get("warpsmith.index_bits")
         self.index = integer(bits.value if isinstance(bits, at.IntegerAttr) else 64)
         self.types: dict[Type, Type] = {INDEX: self.index}
 
@@ -58,7 +57,7 @@ class Lowering:
         match old:
             case MemRefType():
                 return pointer(0 if old.space == PRIVATE else old.space)  # LLVM allocates in the generic space
-            case FloatType() if old.text not in _NATIVE_FLOATS or (self.on_cpu and old is BF16):
+            case FloatType() if old.text not in _NATIVE_FLOATS or (old is BF16 and not self.can.has_bf16):
                 return integer(old.width)
             case ComplexType():
                 return llvm_struct((old.element, old.element))
@@ -98,8 +97,3 @@ def number(b: Builder, value: int, type: Type) -> Value:
 def where(op: Operation) -> str:
     """The HLO that an op came from, for the end of a message."""
     return f" (from HLO instruction {', '.join(op.location.names)})" if op.location.names else ""
-
-
-def _target(entry: Operation) -> str:
-    found = entry.attributes.get("warpsmith.target")
-    return found.value if isinstance(found, at.StringAttr) else ""

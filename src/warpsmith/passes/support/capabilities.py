@@ -1,29 +1,111 @@
-"""What a target's processor has: the compute capability that a name stands for, and which op asks for more.
+"""What the processor can do that a module, or a function, is for.
 
-In: a target's name ("sm_90a", "cpu"), an op.  Out: a number, or LoweringError for an op whose instruction isn't there.
+In: an op with `warpsmith.target`, or a module with such a function.  Out: `Capabilities`, which passes ask instead of
+the target's name; LoweringError for an op whose instruction isn't there.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cache
+
+from warpsmith.devices import device
 from warpsmith.errors import LoweringError, Span
+from warpsmith.ir.core.attributes import StringAttr
 from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.types import BF16, F16, Type
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
 
-__all__ = ["check_capability", "compute_capability"]
+__all__ = ["Capabilities", "capabilities", "check_capability"]
 
 
-def compute_capability(target: str) -> int:
-    """Ten times the compute capability: 90 for "sm_90a"; 0 for a name without a number, such as "cpu"."""
-    digits = target.removeprefix("sm_").rstrip("af")
-    return int(digits) if digits.isdigit() else 0
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a processor can do; by default, what is assumed where a module names no target."""
+
+    target: str = ""
+    compute_capability: int = 0
+    """NVIDIA's, times ten: 90 for sm_90.  0 for others."""
+    warp_size: int = 32
+    """How many threads run in step and can exchange registers."""
+    has_grid: bool = True
+    """A kernel is one thread of a grid; else it runs a range of work groups, whose indices it is given."""
+    has_approximations: bool = False
+    """Division, roots, exp2 and log2 of f32 within 2 ulp, as instructions."""
+    arithmetic: frozenset[Type] = frozenset()
+    """The 16-bit floats that it adds, subtracts and multiplies itself."""
+    converts_bf16: bool = False
+    """It rounds to bf16 and widens bf16 by instructions as good as those on integers."""
+    has_bf16: bool = True
+    """A register may hold a bf16; else it is 16 bits."""
+    packs_sub_byte: bool = False
+    """Elements of 4 and 2 bits share bytes in memory."""
+    assumes_alignment: bool = True
+    """An access says how far its address is aligned, and may say that nobody writes what it reads."""
+    calls_stop_vectors: bool = False
+    """Loops become vectors of many lanes, unless they call functions."""
+    library: str = ""
+    """What stands before C's names of elementary functions of f64 in its library."""
+
+    def has_instruction(self, name: str) -> bool:
+        """Whether the op `name` is an instruction here."""
+        return self.compute_capability >= CAPABILITY.get(name, 0)
 
 
-def check_capability(op: Operation, target: str) -> None:
-    """LoweringError where `op` is an instruction that `target` lacks."""
-    needed, found = CAPABILITY.get(op.name, 0), compute_capability(target)
-    if found >= needed:
+_UNKNOWN = Capabilities()
+_PLATFORMS: dict[str, Capabilities] = {
+    "cpu": Capabilities(has_grid=False, has_bf16=False, assumes_alignment=False, calls_stop_vectors=True),
+    "cuda": Capabilities(
+        has_approximations=True,
+        arithmetic=frozenset((F16,)),
+        converts_bf16=True,
+        packs_sub_byte=True,
+        library="__nv_",
+    ),
+}
+_ARITHMETIC_ON_BF16 = 90  # the compute capability (times ten) from which on bf16 is added and multiplied
+
+
+def capabilities(op: Operation, target: str = "") -> Capabilities:
+    """What `target` can do; by default, the target of `op`, which is a function or a module."""
+    name = target or _target(op)
+    return _of(name) if name else _UNKNOWN
+
+
+def _target(op: Operation) -> str:
+    for each in (op, *op.body) if op.name == "builtin.module" else (op,):
+        found = each.attributes.get("warpsmith.target")
+        if isinstance(found, StringAttr):
+            return found.value
+    return ""
+
+
+@cache
+def _of(target: str) -> Capabilities:
+    found = device(target)
+    major, minor = found.compute_capability
+    compute = 10 * major + minor
+    base = _PLATFORMS[found.platform]
+    bf16 = {BF16} if compute >= _ARITHMETIC_ON_BF16 else set[Type]()
+    return replace(
+        base,
+        target=target,
+        compute_capability=compute,
+        warp_size=found.warp_size,
+        arithmetic=base.arithmetic | bf16,
+    )
+
+
+def check_capability(op: Operation, can: Capabilities) -> None:
+    """LoweringError where `op` is an instruction that the processor lacks."""
+    if can.has_instruction(op.name):
         return
-    has = f"the target {target} has {found / 10}" if found else f"the target {target or 'of this module'} is no GPU"
+    needed, found = CAPABILITY[op.name], can.compute_capability
+    has = (
+        f"the target {can.target} has {found / 10}"
+        if found
+        else f"the target {can.target or 'of this module'} is no GPU"
+    )
     location = op.location
     raise LoweringError(
         f"{op.name} needs compute capability {needed / 10}, but {has}",

@@ -16,7 +16,6 @@ from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import F32, INDEX, MemRefType, bit_width
 from warpsmith.ir.dialects import arith, gpu, memory
 from warpsmith.ir.dialects import vector as vec
-from warpsmith.passes.threads_to_loops.levels import WARP_SIZE
 from warpsmith.passes.threads_to_loops.memories import Memories, Slot
 
 __all__ = ["COLLECTIVES", "SHUFFLE", "Collective", "Lane", "copy_at_once", "lane_of"]
@@ -38,7 +37,7 @@ class Lane:
 
     def number(self) -> Value:
         """Its number in its warp."""
-        return lane_of(self.b, self.thread)
+        return lane_of(self.b, self.thread, self.memories.warp_size)
 
     def other(self, lane: Value) -> Value:
         """The thread that is `lane` of the same warp."""
@@ -68,9 +67,9 @@ class Collective:
     emit: Callable[[Operation, Lane], list[Value]]
 
 
-def lane_of(b: Builder, thread: Value) -> Value:
+def lane_of(b: Builder, thread: Value, warp_size: int) -> Value:
     """A thread's number in its warp."""
-    return arith.binary(b, "remui", thread, arith.index(b, WARP_SIZE))
+    return arith.binary(b, "remui", thread, arith.index(b, warp_size))
 
 
 def _index(b: Builder, name: str, value: Value, constant: int) -> Value:
@@ -88,9 +87,9 @@ def _shuffle(op: Operation, lane: Lane) -> list[Value]:
     if offset.type is not INDEX:
         offset = arith.cast(b, "index_cast", offset, INDEX)
     source = _SOURCES[kind](b, lane.number(), offset)
-    inside = arith.cmpi(b, "ult", source, arith.index(b, WARP_SIZE))
+    inside = arith.cmpi(b, "ult", source, arith.index(b, lane.memories.warp_size))
     other = lane.other(source)
-    if lane.memories.threads % WARP_SIZE:
+    if lane.memories.threads % lane.memories.warp_size:
         within = arith.cmpi(b, "ult", other, arith.index(b, lane.memories.threads))
         inside = arith.binary(b, "andi", inside, within)
     return [lane.read(0, arith.select(b, inside, other, lane.thread)), inside]

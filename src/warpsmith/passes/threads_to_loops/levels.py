@@ -23,12 +23,12 @@ from warpsmith.ir.core.ssa import Block, Effect, Operation, Trait, Value
 from warpsmith.ir.core.types import MemRefType, VectorType, is_integer, numpy_dtype
 from warpsmith.ir.dialects import gpu
 from warpsmith.ir.dialects.tile import PRIVATE
+from warpsmith.passes.support.capabilities import capabilities
 
-__all__ = ["LOADS", "STORES", "WARP_SIZE", "Level", "Levels", "is_private"]
+__all__ = ["LOADS", "STORES", "Level", "Levels", "is_private"]
 
 
 _ELECT = "nvvm.elect.sync"
-WARP_SIZE = 32
 
 
 class Level(IntEnum):
@@ -49,13 +49,14 @@ class Levels:
 
     def __init__(self, function: Operation, block: tuple[int, int, int]) -> None:
         self.threads = block[0] * block[1] * block[2]
+        self.warp_size = capabilities(function).warp_size
         self.known: dict[Value, Array] = {}
         """For each thread (or one for all), of integers that ids and constants decide."""
         self.elections: dict[Operation, Level] = {}
         """The control flow that each `nvvm.elect.sync` is in."""
         self._found: dict[Value, Level] = {}
         rest = np.arange(self.threads, dtype=np.int64)
-        self._ids: dict[str, Array] = {"lane": rest % WARP_SIZE}
+        self._ids: dict[str, Array] = {"lane": rest % self.warp_size}
         for axis, extent in zip("xyz", block, strict=True):
             self._ids[axis] = rest % extent
             rest = rest // extent
@@ -190,7 +191,8 @@ class Levels:
         values = self.known[value]
         if bool((values == values[:1]).all()):
             return Level.BLOCK
-        whole = values[: self.threads // WARP_SIZE * WARP_SIZE].reshape(-1, WARP_SIZE)
+        size = self.warp_size
+        whole = values[: self.threads // size * size].reshape(-1, size)
         rest = values[whole.size :]
         of_warps = bool((whole == whole[:, :1]).all()) and bool((rest == rest[:1]).all())
         return Level.WARP if of_warps else Level.THREAD

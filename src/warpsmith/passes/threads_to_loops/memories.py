@@ -37,9 +37,8 @@ class Slot:
 class Memories:
     """The memories of one function; they are allocated at the start of the block that `b` is at the start of."""
 
-    def __init__(self, b: Builder, threads: int) -> None:
-        self.b = b
-        self.threads = threads
+    def __init__(self, b: Builder, threads: int, warp_size: int) -> None:
+        self.b, self.threads, self.warp_size = b, threads, warp_size
         self.bytes = 0
         self.spread: set[Value] = set()
         """Private memories that have a copy a thread."""

@@ -14,7 +14,7 @@ from warpsmith.errors import LoweringError, Span
 from warpsmith.ir.core.ssa import Effect, Location, Operation
 from warpsmith.ir.dialects import arith
 from warpsmith.passes.threads_to_loops.collectives import COLLECTIVES
-from warpsmith.passes.threads_to_loops.levels import WARP_SIZE, Level, Levels
+from warpsmith.passes.threads_to_loops.levels import Level, Levels
 from warpsmith.passes.threads_to_loops.masks import Mask
 from warpsmith.passes.threads_to_loops.segments import IDS, NOTHING
 
@@ -76,10 +76,10 @@ def check_barrier(op: Operation, mask: Mask) -> None:
             raise _refusal(op, f"{op.name} waits for {wanted}threads, and {_who(mask)} alone get here")
 
 
-def check_warps(op: Operation, mask: Mask) -> None:
-    """What lanes of a warp do together, all of them do."""
-    whole = -(-mask.active.size // WARP_SIZE) * WARP_SIZE
-    lanes = np.concatenate([mask.active, np.repeat(mask.active[-1:], whole - mask.active.size)]).reshape(-1, WARP_SIZE)
+def check_warps(op: Operation, mask: Mask, size: int) -> None:
+    """What the `size` lanes of a warp do together, all of them do."""
+    whole = -(-mask.active.size // size) * size
+    lanes = np.concatenate([mask.active, np.repeat(mask.active[-1:], whole - mask.active.size)]).reshape(-1, size)
     if not bool((lanes == lanes[:, :1]).all()):
         raise _refusal(op, f"{op.name} is for all lanes of a warp, and {_who(mask)} alone get here")
 

@@ -161,9 +161,9 @@ class Segment:
 
     def _id(self, b: Builder, op: Operation) -> Value:
         if op.name == "gpu.lane_id":
-            return lane_of(b, self.thread)
+            return lane_of(b, self.thread, self.memories.warp_size)
         if op.name == "nvvm.elect.sync":
-            return arith.cmpi(b, "eq", lane_of(b, self.thread), arith.index(b, 0))
+            return arith.cmpi(b, "eq", lane_of(b, self.thread, self.memories.warp_size), arith.index(b, 0))
         x, y, z = self.block
         before, extent = {"x": (1, x), "y": (x, y), "z": (x * y, z)}[gpu.dimension(op)]
         value = self.thread

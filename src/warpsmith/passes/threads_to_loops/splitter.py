@@ -53,7 +53,7 @@ class Splitter:
         self.b = Builder.at_end(self.new)
         mark = self.b.create("builtin.unrealized_conversion_cast")  # allocations stand before it
         self.mark = mark
-        self.memories = Memories(Builder(self.new, mark), levels.threads)
+        self.memories = Memories(Builder(self.new, mark), levels.threads, levels.warp_size)
 
     def run(self) -> int:
         """Replace the function's body; the bytes that the block's memories take."""
@@ -86,7 +86,7 @@ class Splitter:
             self.flush(b, mask)
         elif name in COLLECTIVES:
             if name != SHUFFLE:
-                check_warps(op, mask)
+                check_warps(op, mask, self.levels.warp_size)
             self.collective(op, b, mask)
         elif name in NOTHING:
             return
