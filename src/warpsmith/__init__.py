@@ -17,6 +17,7 @@ from warpsmith.errors import WarpsmithError
 from warpsmith.version import __version__
 
 if TYPE_CHECKING:
+    from warpsmith import passes
     from warpsmith.compiler import Simulation, compile, simulate
     from warpsmith.hlo import HloModule, parse_hlo
     from warpsmith.hlo.evaluator import evaluate
@@ -36,6 +37,7 @@ __all__ = [
     "evaluate",
     "explain",
     "parse_hlo",
+    "passes",
     "run",
     "simulate",
 ]
@@ -56,6 +58,8 @@ _HOMES: dict[str, str] = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "passes":
+        return importlib.import_module("warpsmith.passes")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'warpsmith' has no attribute '{name}'")

@@ -9,6 +9,7 @@ import argparse
 import sys
 
 from warpsmith.cli.files import read_text, write_text
+from warpsmith.cli.own_passes import add_arguments, load
 from warpsmith.errors import UsageError
 
 
@@ -18,6 +19,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes", default="", metavar="'a,b{opt=1},c'", help="passes in order (default: only verify and print)"
     )
+    add_arguments(parser)
     parser.add_argument("--list-passes", action="store_true", help="print each pass with its options and contract")
     parser.add_argument("--time-passes", action="store_true", help="print what each pass took, on standard error")
     parser.add_argument(
@@ -37,8 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     from warpsmith.ir.text.parser import parse_module
     from warpsmith.ir.text.printer import print_op
     from warpsmith.passes import manager
+    from warpsmith.passes.support.edits import edited, parse_edits
 
     del _dialects
+    load(arguments)
     if arguments.list_passes:
         for name in manager.names():
             info = manager.lookup(name)
@@ -48,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file is None:
         raise UsageError("a file is missing", help="give IR text, or - for standard input")
     calls = manager.parse_pipeline(arguments.passes) if arguments.passes.strip() else ()
+    calls = edited(calls, parse_edits(arguments.pipeline))
     module = parse_module(
         read_text(arguments.file), arguments.file, allow_unregistered=arguments.allow_unregistered_dialect
     )

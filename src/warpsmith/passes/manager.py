@@ -14,18 +14,30 @@ import importlib
 import inspect
 import pkgutil
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from warpsmith.errors import UnknownPass, did_you_mean
+from warpsmith.errors import InvalidIr, PassFailed, Span, UnknownPass, UsageError, WarpsmithError, did_you_mean
+from warpsmith.ir.core import verifier
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.support.legality import Illegal, Legality
 
-__all__ = ["Option", "PassCall", "PassInfo", "PassTiming", "lookup", "names", "parse_pipeline", "run_pipeline"]
+__all__ = [
+    "Option",
+    "PassCall",
+    "PassInfo",
+    "PassTiming",
+    "lookup",
+    "names",
+    "parse_pipeline",
+    "register",
+    "run_pipeline",
+]
 
 Option = int | float | bool | str
 
@@ -36,11 +48,14 @@ class _Run(Protocol):
     def __call__(self, module: Operation, /, **options: Option) -> None: ...
 
 
+_RunT = TypeVar("_RunT", bound=Callable[..., None])
+
+
 @dataclass(frozen=True, slots=True)
 class PassInfo:
     """A pass: its name, what it does to a module, its options with their defaults, and what it promises.
 
-    `doc` begins with what it does in a line; `illegal_after` is what it leaves none of.
+    `doc` begins with what it does in a line; `illegal_after` is what it leaves none of; `is_own`: it's one of ours.
     """
 
     name: str
@@ -49,6 +64,7 @@ class PassInfo:
     contract: str
     doc: str = ""
     illegal_after: tuple[Illegal, ...] = ()
+    is_own: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +96,52 @@ def _show(value: Option) -> str:
 @cache
 def _files() -> dict[str, str]:
     """Name on the command line -> module below `warpsmith.passes`."""
-    found = sorted(each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    found = (each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]))
     return {name.replace("_", "-"): name for name in found if name not in _NO_PASSES}
+
+
+_registered: dict[str, PassInfo] = {}
 
 
 def names() -> list[str]:
     """All passes, in alphabetical order."""
-    return sorted(_files())
+    return sorted({*_files(), *_registered})
+
+
+def register(name: str, *, contract: str, illegal_after: Iterable[Illegal] = ()) -> Callable[[_RunT], _RunT]:
+    """Make a function of a module the pass `name`: a decorator, for passes that aren't files of this folder.
+
+        @register("mine", contract="bit-exact")
+        def run(module: Operation, *, limit: int = 4) -> None: ...
+
+    `contract` is "bit-exact", or says which ops may change by how much.  Options are keyword parameters with defaults.
+    Registering a name again replaces the pass.  UsageError for a name that a pass of ours has, or of another form.
+    """
+    if name in _files():
+        raise UsageError(f"there is a pass '{name}' already", help="give yours a name of its own")
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' can't be the name of a pass", help="such as fold-squares")
+
+    def registered(run: _RunT) -> _RunT:
+        doc = f"{name}: {inspect.getdoc(run) or ''}"
+        _registered[name] = PassInfo(name, run, _options_of(run), contract, doc, tuple(illegal_after), is_own=False)
+        lookup.cache_clear()
+        return run
+
+    return registered
 
 
 @cache
 def lookup(name: str) -> PassInfo:
     """The pass called `name`.  UnknownPass, with the nearest name, when there is none."""
+    if name in _registered:
+        return _registered[name]
     module_name = _files().get(name)
     if module_name is None:
         raise UnknownPass(
             f"no pass is called '{name}'", help=did_you_mean(name, names()) or f"known: {', '.join(names())}"
         )
-    module = importlib.import_module(f"warpsmith.passes.{module_name}")
+    module = importlib.import_module(f"{__package__}.{module_name}")
     run: _Run = module.run
     contract: str = module.CONTRACT
     illegal: tuple[Illegal, ...] = getattr(module, "ILLEGAL_AFTER", ())
@@ -112,6 +156,7 @@ def _options_of(run: _Run) -> dict[str, Option]:
     }
 
 
+_NAME = re.compile(r"[A-Za-z][\w-]*")
 _CALL = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\{([^{}]*)\})?\s*(,|$)")
 
 
@@ -187,7 +232,10 @@ def run_pipeline(
     for index, call in enumerate(_calls(passes)):
         info = lookup(call.name)
         start = perf_counter()
-        info.run(module, **call.options)
+        if info.is_own:
+            info.run(module, **call.options)
+        else:
+            _run_registered(info, module, call.options)
         timings.append(PassTiming(index, call.name, perf_counter() - start))
         if verify is not None:
             verify(module, call.name)
@@ -196,6 +244,24 @@ def run_pipeline(
         if on_after is not None:
             on_after(index, call.name, module)
     return timings
+
+
+def _run_registered(info: PassInfo, module: Operation, options: Mapping[str, Option]) -> None:
+    """PassFailed that names the pass and the line for what it raises, and InvalidIr for what it leaves broken."""
+    try:
+        info.run(module, **options)
+    except WarpsmithError:
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)[1:]
+        where = [each for each in frames if each.filename == frames[0].filename][-1]  # not what it calls of ours
+        span = Span(where.filename, where.lineno or 1, 1)
+        raise PassFailed(f"pass '{info.name}' raised {type(error).__name__}: {error}", span=span) from error
+    try:
+        verifier.verify(module, allow_unregistered=True)
+    except InvalidIr as error:
+        cause = f"pass '{info.name}' leaves invalid IR: {error.cause}"
+        raise InvalidIr(cause, span=error.span, help=error.help) from None
 
 
 def _calls(passes: str | Iterable[PassCall | str]) -> Sequence[PassCall]:
