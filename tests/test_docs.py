@@ -110,7 +110,7 @@ def test_the_readme_has_its_two_commands() -> None:
     ]
     assert len(lines) == 2
     assert lines[0].endswith("warpsmith run --example gelu")
-    assert lines[1].endswith("python -m pytest")
+    assert lines[1].endswith("python -m pytest -n auto")
 
 
 def python_blocks() -> list[str]:

@@ -114,6 +114,7 @@ def test_every_part_of_the_package_has_its_rule() -> None:
     assert {layer(name) for name in MODULES} <= ALLOWED.keys()
 
 
+@pytest.mark.slow
 def test_nothing_imports_upwards() -> None:
     """Imports inside functions and under TYPE_CHECKING count: a lazy import is a dependency all the same."""
     assert [rule for path in FILES for rule in broken_rules(path)] == []

@@ -60,6 +60,7 @@ def test_the_version_is_the_projects() -> None:
     assert found[1] == warpsmith.__version__
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is() -> None:
     bare = [path.name for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
     assert bare == []

@@ -276,6 +276,7 @@ def _grown(inner: st.SearchStrategy[tuple[Expr, int]]) -> st.SearchStrategy[tupl
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.recursive(_leaves(), _grown, max_leaves=12))
 def test_text_means_what_the_tree_means(tree: tuple[Expr, int]) -> None:

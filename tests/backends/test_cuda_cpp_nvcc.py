@@ -60,6 +60,7 @@ def compiled(text: str, target: str, folder: Path, *flags: str) -> str:
     return ptx.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("each", "target"), SOME, ids=[f"{each.name}-{target}" for each, target in SOME])
 def test_nvccs_ptx_agrees_with_the_interpreter(each: Case, target: str, tmp_path: Path) -> None:
     module = each.module()
@@ -84,6 +85,7 @@ def test_nvccs_ptx_agrees_with_the_interpreter(each: Case, target: str, tmp_path
     assert_close(results, expected, bounds, module, f"{each.name} on {target}")
 
 
+@pytest.mark.slow
 def test_fmad_changes_nothing(tmp_path: Path) -> None:
     """Products that feed sums are functions that aren't fused: the PTX has no fma, whatever the flag says."""
     fused = case(
@@ -104,6 +106,7 @@ def test_fmad_changes_nothing(tmp_path: Path) -> None:
         assert "fma." not in ptx
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
 def test_every_helper_function_compiles(target: str, tmp_path: Path) -> None:
     stores = "stmatrix_x4(h, a.lane); stmatrix_x2_trans(h, b.lane);" if target != "sm_80" else ""

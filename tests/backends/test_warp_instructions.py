@@ -190,6 +190,7 @@ def test_llvms_ptx_multiplies_matrices(element: str, target: str) -> None:
     check_products(*texts, element, stores=stores)
 
 
+@pytest.mark.slow
 @needs_nvcc
 @pytest.mark.parametrize(("element", "target"), [("f16", "sm_80"), ("bf16", "sm_90"), ("f16", "sm_100")])
 def test_nvccs_ptx_multiplies_matrices(element: str, target: str, tmp_path: Path) -> None:

@@ -253,6 +253,7 @@ def test_a_bug_of_ours_is_status_70_with_a_repro_that_replays(
         assert "on purpose" in archive.read("log.txt").decode()
 
 
+@pytest.mark.slow
 def test_save_repro_holds_the_command_and_its_files(
     hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,6 +318,7 @@ def test_a_pass_that_refuses_the_users_own_ir_is_status_2(
     assert run(capsys, "opt", str(ir), "--passes", "cse")[0] == 2
 
 
+@pytest.mark.slow
 def test_a_repro_holds_what_came_from_standard_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +330,7 @@ def test_a_repro_holds_what_came_from_standard_input(
     assert "match" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_repro_keeps_every_option_and_files_of_one_name(
     hlo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

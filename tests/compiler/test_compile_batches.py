@@ -105,6 +105,7 @@ def test_garbage_collection_goes_on_after_a_compilation_and_after_a_failed_one()
     assert gc.isenabled()
 
 
+@pytest.mark.slow
 def test_the_work_for_an_op_does_not_grow_with_the_fusion() -> None:
     """Quadratic work anywhere would make the large one take five times as much for each op."""
 

@@ -255,12 +255,14 @@ def test_machine_code_gives_the_interpreters_results(name: str) -> None:
     assert_close(exe(*arrays), expected, bounds, module, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_every_pass_keeps_the_results(name: str) -> None:
     """As emitted: within the interpreter's bounds.  After each pass: sound IR, and the same bits."""
     check_passes(made(name), "cpu")
 
 
+@pytest.mark.slow
 def test_parts_of_an_output_are_simulated_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that reach over from one part into the next: each takes its own elements, from a list."""
     monkeypatch.setattr(cpu_scatter, "ONE_PIECE", 1)
@@ -275,6 +277,7 @@ def test_parts_of_an_output_are_simulated_too(monkeypatch: pytest.MonkeyPatch) -
     check_passes(case("parts", text, indices=((1, 9),)), "cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f32", "s8"])
 def test_large_outputs_pass_the_caches_in_whole_lines(dtype: str) -> None:
     """Rows that begin anywhere within a line: all elements arrive, and what lies beside the output stays."""

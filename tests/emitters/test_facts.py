@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hero_kernels import launched, rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "modules.md"
@@ -19,6 +20,7 @@ def listed() -> tuple[int, set[tuple[str, str, int, int]]]:
     return int(count[1]), {(f"{shape} over {d}", variant, int(a), int(b)) for shape, d, variant, a, b in found}
 
 
+@pytest.mark.slow
 def test_every_measured_row_is_matched_or_a_listed_departure() -> None:
     """Wrong: any choice in any row, or a departure that nobody wrote down; and one that is written but isn't there."""
     departures: set[tuple[str, str, int, int]] = set()

@@ -46,6 +46,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_tiles_take_what_is_said_and_results_are_right(name: str) -> None:
     """Wrong: threads that write one byte of a tile, a vector of less than a byte, or bytes that nobody counted."""

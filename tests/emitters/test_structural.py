@@ -218,6 +218,7 @@ ENTRY e {
         check(text, target=target)
 
 
+@pytest.mark.slow
 def test_sums_of_narrow_floats_round_once() -> None:
     """Ten thousand ones in bf16: partial sums in bf16 would stop at 256."""
     text = entry(

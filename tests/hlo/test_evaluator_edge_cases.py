@@ -18,6 +18,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 FLOATS = [row for row in BY_NAME.values() if row.is_float]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_interpreter_has_the_exact_bits(family: str) -> None:
     batches = list(FAMILIES[family]())
@@ -30,6 +31,7 @@ def test_the_interpreter_has_the_exact_bits(family: str) -> None:
     assert len({batch.id for batch in batches}) == len(batches)
 
 
+@pytest.mark.slow
 def test_every_type_and_pair_of_types_is_there() -> None:
     converted = {(b.sources[0].name, b.target.name) for f in ("convert", "wrapping convert") for b in FAMILIES[f]()}
     reals = [row.name for row in BY_NAME.values() if row.is_array_element and not row.is_complex]

@@ -205,6 +205,7 @@ def _useful(outputs: Sequence[Array], limits: Sequence[Array]) -> float:
     return good / count
 
 
+@pytest.mark.slow
 @needs_jax
 def test_training_steps_have_useful_limits(steps: list[tuple[Dump, HloModule]]) -> None:
     for each, module in steps:
@@ -229,6 +230,7 @@ def _xla_ulps(opcode: str, dtype: DType) -> float:
     return max(bound(opcode, dtype), XLA_ULPS) if bound(opcode, dtype) else 0
 
 
+@pytest.mark.slow
 @needs_jax
 def test_what_jax_computes_lies_inside(steps: list[tuple[Dump, HloModule]]) -> None:
     for each, module in steps:
@@ -248,6 +250,7 @@ MISTAKES = (
 )
 
 
+@pytest.mark.slow
 @needs_jax
 @pytest.mark.parametrize(("right", "wrong"), MISTAKES)
 def test_small_mistakes_in_a_transformer_step_are_outside(

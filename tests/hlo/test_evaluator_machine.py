@@ -142,6 +142,7 @@ def test_a_fusion_holds_chunks_not_whole_intermediates() -> None:
     assert peak < 1.5 * x.nbytes
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_thousand_ops_runs() -> None:
     """Nothing recurses over operands."""
     steps = 10_000

@@ -81,6 +81,7 @@ def scatter_windows(window: str, source: str, scatter: str = "add", select: str 
     )
 
 
+@pytest.mark.slow
 @needs_xla
 def test_select_and_scatter_agrees_with_xla() -> None:
     """Windows that overlap, that leave gaps, that reach into the padding; sums and another combiner."""
@@ -102,6 +103,7 @@ def test_of_equal_elements_a_window_picks_the_first() -> None:
     assert (r == 0.5).sum() == 40
 
 
+@pytest.mark.slow
 @needs_xla
 def test_batch_norms_agree_with_xla() -> None:
     """The mean, the biased variance, and all three gradients; features first, last and between."""
@@ -128,6 +130,7 @@ def transform(kind: str, operand: str, result: str, sizes: str) -> str:
     return entry(f"x = {operand} parameter(0)", f"ROOT r = {result} fft(x), fft_type={kind}, fft_length={{{sizes}}}")
 
 
+@pytest.mark.slow
 @needs_xla
 def test_transforms_agree_with_xla() -> None:
     """All four kinds, one to three dimensions, odd and even lengths, both precisions."""
@@ -143,6 +146,7 @@ def test_transforms_agree_with_xla() -> None:
     agree_with_xla(jobs, 2e-6)
 
 
+@pytest.mark.slow
 @needs_xla
 def test_factorisations_agree_with_xla() -> None:
     """Both triangles; every side, transpose and diagonal of a solve; batches; complex numbers."""

@@ -88,6 +88,7 @@ RESULTS = (
 STATE = [0x123456789ABCDEF0, 0xFFFFFFFFFFFFFFFE, 7]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not oracle.available(), reason=oracle.REASON)
 def test_bits_are_xlas() -> None:
     """Every order in which counters are dealt to elements; `rng_default` among them."""

@@ -151,6 +151,7 @@ def _module(body: str, dtype: str) -> tuple[str, list[Any]]:
     return "HloModule m\n" + needed + "ENTRY e {\n  " + "\n  ".join(lines) + "\n}\n", arrays
 
 
+@pytest.mark.slow
 def test_structural_ops_agree_with_xla() -> None:
     """A wrong index, order, clamp or padding in any structural op would show here."""
     names = [(name, dtype) for name in CASES for dtype in DTYPES if dtype == "s32" or name not in ONLY_INTEGERS]

@@ -111,6 +111,7 @@ def _check_floats(dtype: DType, op: str, inputs: Sequence[Array], mine: Array, x
     assert not wrong.any(), [(op, dtype, *[each[i] for each in inputs], "ours", mine[i], "XLA", xla[i]) for i in first]
 
 
+@pytest.mark.slow
 def test_float_ops_agree_with_xla() -> None:
     """A wrong rounding, NaN rule or edge case of any float op would show here."""
     modules: list[tuple[str, list[Array]]] = []
@@ -131,6 +132,7 @@ def test_float_ops_agree_with_xla() -> None:
                 _check_floats(dtype, op, inputs, a, b)
 
 
+@pytest.mark.slow
 def test_integer_and_pred_ops_agree_with_xla() -> None:
     """Wrap-around, division by zero, shifts of the width or more: exact on every type."""
     modules: list[tuple[str, list[Array]]] = []
@@ -153,6 +155,7 @@ def test_integer_and_pred_ops_agree_with_xla() -> None:
             np.testing.assert_array_equal(a[counted], b[counted], err_msg=f"{op} {dtype}")
 
 
+@pytest.mark.slow
 def test_compare_and_select_agree_with_xla() -> None:
     """Each direction on each type, NaN and signed zeros included; TOTALORDER on floats."""
     modules: list[tuple[str, list[Array]]] = []
@@ -174,6 +177,7 @@ def test_compare_and_select_agree_with_xla() -> None:
             np.testing.assert_array_equal(a[~flushed], b[~flushed], err_msg=f"result {number} of\n{text}")
 
 
+@pytest.mark.slow
 def test_converts_agree_with_xla() -> None:
     """Every pair of real types: saturation, NaN to 0, wrap of integers, one rounding."""
     modules: list[tuple[str, list[Array]]] = []
@@ -203,6 +207,7 @@ def _rounded_twice(array: Array, source: DType, target: DType) -> Array:
         return array.astype(np.float32).astype(np.float64) != array.astype(np.float64)
 
 
+@pytest.mark.slow
 def test_complex_ops_agree_with_xla() -> None:
     """Complex ops within 1e-5 of XLA's float32 results, 1e-12 of its float64 ones, relative to the modulus."""
     modules: list[tuple[str, list[Array]]] = []

@@ -309,6 +309,7 @@ def test_work_grows_with_the_module_not_with_its_square(name: str) -> None:
     assert calls_in(lambda: WORK[name](large)) < 5 * calls_in(lambda: WORK[name](small))
 
 
+@pytest.mark.slow
 def test_twenty_thousand_instructions() -> None:
     module = chain(20_000)
     verify_module(module)

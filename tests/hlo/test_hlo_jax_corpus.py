@@ -24,6 +24,9 @@ pytestmark = pytest.mark.skipif(not dump.available(), reason=dump.REASON)
 Corpus = list[tuple[Dump, HloModule]]
 
 
+pytestmark = pytest.mark.slow  # XLA makes or reads every program first
+
+
 @pytest.fixture(scope="module")
 def corpus(pytestconfig: pytest.Config) -> Corpus:
     return [(each, parse_hlo(each.text, f"{each.id}.hlo")) for each in dump.load(pytestconfig.cache)]

@@ -247,6 +247,7 @@ NUMBERS = ["-1", "0", "1", "2", "3", "5", "100", "2147483648", "4611686018427387
 TYPES = ["pred", "s4", "u8", "s32", "f8e5m2", "bf16", "f32", "f64", "c64", "token"]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_damaged_hlo_is_refused_in_our_own_words_or_fits(data: st.DataObject) -> None:

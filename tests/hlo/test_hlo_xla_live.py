@@ -13,6 +13,8 @@ import pytest
 from warpsmith.hlo import parse_hlo
 from warpsmith.hlo.verifier import verify_module
 
+pytestmark = pytest.mark.slow  # XLA makes or reads every program first
+
 HERE = Path(__file__).parent
 CASES = sorted((HERE / "cases").glob("*.hlo"))
 

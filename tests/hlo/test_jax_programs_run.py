@@ -67,6 +67,7 @@ def _worst(name: str, actual: Sequence[Array], expected: Sequence[Array]) -> flo
     return max((_difference(np.asarray(a), np.asarray(b)) for a, b in pairs), default=0.0)
 
 
+@pytest.mark.slow
 def test_the_interpreter_agrees_with_jax(corpus: Corpus) -> None:
     """A wrong rule, of any op that the programs use, would show in a program's results."""
     wrong = {
@@ -87,6 +88,7 @@ def test_random_bits_are_jaxs_own(corpus: Corpus) -> None:
             assert all((outputs[i] == each.outputs[i]).all() for i in drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["before", "after"])
 def test_compiled_programs_agree_with_jax_and_the_interpreter(corpus: Corpus, stage: str) -> None:
     """Loops, branches, calls, kernels and host steps together; no program is refused."""
@@ -104,6 +106,7 @@ LONG = frozenset(("randoms", "transformer_adam_step"))
 """Programs of hundreds of kernels, which take as long as all the others."""
 
 
+@pytest.mark.slow
 def test_long_programs_agree_with_jax_and_the_interpreter(corpus: Corpus) -> None:
     """An Adam step of a transformer, and a handful of random distributions."""
     wrong: dict[str, float] = {}

@@ -61,6 +61,7 @@ def test_it_is_read_verified_and_printed_in_canonical_form(kind: str, number: in
     assert str(again) == text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jaxlib") is None, reason="jaxlib isn't installed: pip install jax")
 def test_xla_reads_the_text_and_our_print_of_it_as_one_module() -> None:
     """The text would mean something else to XLA than to us."""

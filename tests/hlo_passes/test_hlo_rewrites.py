@@ -284,6 +284,7 @@ def test_simplified_gathers_and_scatters_of_every_form_mean_the_same(seed: int, 
     np.testing.assert_array_equal(ws.evaluate(simple, *inputs)[0], ws.evaluate(module, *inputs)[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1 << 30), st.sampled_from([0, scatter_order.MOST_SEARCHED]))
 def test_scatters_of_every_form_keep_their_order(seed: int, most: int) -> None:

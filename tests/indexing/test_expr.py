@@ -164,6 +164,7 @@ def test_depth_is_refused_not_overflowed() -> None:
     assert map.simplify().evaluate((3, 4)) == map.evaluate((3, 4))
 
 
+@pytest.mark.slow
 def test_long_sums_take_linear_work() -> None:
     def sums(n: int) -> None:
         total = add(*[mul(dim(i), i % 7 + 1) for i in range(n)])

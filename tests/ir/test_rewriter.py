@@ -114,6 +114,7 @@ def test_new_ops_of_a_pattern_are_visited() -> None:
     assert _names(module) == ["func.return"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passes", ["canonicalize", "cse", "simplify-arith", "licm", "inline"])
 def test_work_grows_linearly_to_thousands_of_ops(passes: str) -> None:
     """Four times the ops takes far less than sixteen times the work, which a quadratic scan would."""

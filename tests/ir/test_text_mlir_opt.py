@@ -107,6 +107,7 @@ def test_mlir_opt_reads_the_ops_of_tile_programs() -> None:
     through_mlir_opt(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [upstream_text(), our_text(), tile_text()], ids=["upstream", "ours", "tile"])
 def test_samples_are_valid_and_come_back_equal_in_both_forms(text: str) -> None:
     module = parse_module(text)

@@ -115,6 +115,7 @@ def back(module: Operation) -> None:
         assert print_module(again, generic=generic) == printed
 
 
+@pytest.mark.slow
 @FAST
 @given(st.dictionaries(st.text(min_size=1, max_size=6), ATTRIBUTES, max_size=3))
 def test_attributes_come_back(attributes: dict[str, at.Attribute]) -> None:
@@ -263,6 +264,7 @@ def modules(draw: st.DrawFn) -> Operation:
     return module
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(modules())
 def test_random_modules_come_back(module: Operation) -> None:
@@ -423,6 +425,7 @@ def long_chain(count: int) -> Operation:
     return module
 
 
+@pytest.mark.slow
 def test_long_chains_and_many_equal_names_are_no_trouble() -> None:
     module = long_chain(10_000)
     verify(module)

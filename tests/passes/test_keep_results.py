@@ -175,6 +175,7 @@ def test_bounds_that_hold_leave_no_if_and_bounds_that_cut_vectors_at_their_borde
         assert "scf.for" not in names, name
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_random_elementwise_kernels_give_the_same_bits(data: st.DataObject) -> None:

@@ -8,6 +8,7 @@ here and no crash.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from differential import assert_close, check_passes
 from fusion_corpus import Case, inputs_of
 from hypothesis import given, note, settings
@@ -28,6 +29,7 @@ def cases(draw: st.DrawFn, most_ops: int = 10) -> Case:
     return Case("random", found.text, profile, tuple(found.indices.items()))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(cases(), st.integers(0, 1000), st.sampled_from(["sm_80", "sm_90", "sm_100"]))
 def test_every_pass_for_gpus_keeps_the_results(case: Case, seed: int, target: str) -> None:
@@ -35,6 +37,7 @@ def test_every_pass_for_gpus_keeps_the_results(case: Case, seed: int, target: st
     check_passes(case, target, seed=seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(cases(), st.integers(0, 1000), st.sampled_from([128, 256, 512]))
 def test_every_pass_for_cpus_keeps_the_results(case: Case, seed: int, vector_bits: int) -> None:
@@ -42,6 +45,7 @@ def test_every_pass_for_cpus_keeps_the_results(case: Case, seed: int, vector_bit
     check_passes(case, "cpu", vector_bits=vector_bits, seed=seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(16), st.integers(0, 1000))
 def test_machine_code_gives_the_interpreters_results(case: Case, seed: int) -> None:

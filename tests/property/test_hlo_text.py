@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -141,6 +142,7 @@ def modules(draw: st.DrawFn) -> HloModule:
     return build_module(draw(NAMES), entry, {"is_scheduled": True} if draw(st.booleans()) else None)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=120)
 @given(modules(), st.booleans(), st.booleans(), st.booleans())
 def test_any_module_survives_text_in_any_style(module: HloModule, percent: bool, shaped: bool, program: bool) -> None:
@@ -196,6 +198,7 @@ PIECES += [
 ]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.sampled_from(SEEDS), st.data())
 def test_damaged_text_is_read_or_refused_but_never_crashes(seed: str, data: st.DataObject) -> None:

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexing.bijection import is_bijection_onto
@@ -172,6 +173,7 @@ def test_ranges_hold_every_value(tree: tuple, box: tuple) -> None:
     assert expected.max() <= found.upper
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(maps, st.booleans())
 def test_simplify_keeps_domain_and_values(made: tuple, preserve: bool) -> None:
@@ -181,6 +183,7 @@ def test_simplify_keeps_domain_and_values(made: tuple, preserve: bool) -> None:
     assert simplified.simplify(preserve_points=preserve) is simplified
 
 
+@pytest.mark.slow
 @quick
 @given(maps, maps)
 def test_compose_is_composition_of_functions(one: tuple, two: tuple) -> None:
@@ -248,6 +251,7 @@ def test_dropping_unused_variables_keeps_the_used_points(made: tuple) -> None:
             np.testing.assert_array_equal(np.broadcast_to(left, shape), np.broadcast_to(right, shape))
 
 
+@pytest.mark.slow
 @quick
 @given(maps, st.integers(1, 4), st.integers(0, 3))
 def test_rescaling_symbols_visits_the_same_results(made: tuple, c: int, k: int) -> None:
@@ -265,6 +269,7 @@ def test_rescaling_symbols_visits_the_same_results(made: tuple, c: int, k: int) 
     assert visited(rescaled) == visited(original)
 
 
+@pytest.mark.slow
 @quick
 @given(maps)
 def test_symbols_become_dimensions_in_order(made: tuple) -> None:

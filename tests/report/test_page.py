@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from needs import CHROMIUM, needs_chromium
 
 from warpsmith.cli import main
@@ -110,6 +111,7 @@ def test_the_dump_holds_the_page_for_the_cpu_too(tmp_path: Path) -> None:
     assert "vectorize-cpu" in text
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_a_browser_shows_the_page_and_marks_what_belongs_to_a_line(tmp_path: Path) -> None:
     assert CHROMIUM is not None

@@ -141,6 +141,7 @@ ENTRY e {
     assert weight(small) < (3, 100)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_candidates_of_random_fusions_are_smaller_and_valid(seed: int) -> None:
@@ -170,6 +171,7 @@ def maximum_is_wrong(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     manager.lookup.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("maximum_is_wrong")
 @pytest.mark.parametrize("target", ["cpu", "sm_90"])
 def test_a_miscompiled_module_of_thirty_ops_ends_as_the_op_alone(target: str) -> None:

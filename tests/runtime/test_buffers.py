@@ -43,6 +43,7 @@ def test_memory_in_use_is_not_handed_out() -> None:
     assert len({pointer(array) for array in live}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["slice", "view", "transpose", "dlpack", "memoryview"])
 def test_a_view_keeps_the_memory(keep: str) -> None:
     pool = fresh()

@@ -96,6 +96,7 @@ def watched() -> tuple[np.ndarray, weakref.ref[np.ndarray]]:
     return array, weakref.ref(array)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_an_unused_capsule_frees_its_array(version: tuple[int, int] | None) -> None:
     array, alive = watched()
@@ -120,6 +121,7 @@ def test_a_consumer_keeps_the_array_and_then_frees_it() -> None:
     assert alive() is None
 
 
+@pytest.mark.slow
 def test_our_view_keeps_the_producer_and_then_frees_it() -> None:
     array, alive = watched()
     seen = dlpack.to_numpy(dlpack.export(array))
@@ -222,6 +224,7 @@ for name in ("bf16", "f8e4m3fn", "f32"):
 """
 
 
+@pytest.mark.slow
 @needs_jax
 def test_jax_takes_results_where_they_lie() -> None:
     """bf16 and f8 too; and its arrays come back in."""

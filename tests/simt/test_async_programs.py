@@ -106,6 +106,7 @@ _MOVES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 @given(parts=st.lists(_MOVES, min_size=2, max_size=12), filled=st.sampled_from([True, True, True, False]))
 @settings(max_examples=150, deadline=None)

@@ -53,6 +53,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_every_emitter_takes_its_round_shapes() -> None:
     """Wrong: an emitter that refuses what it is for, so that the matrix tests the loop emitter instead."""
     refused: set[tuple[str, str, str]] = set()

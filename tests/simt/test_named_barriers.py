@@ -171,6 +171,7 @@ _BARRIERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 @given(steps=st.lists(st.one_of(_ACCESSES, _BARRIERS, _BARRIERS), max_size=14))
 @settings(max_examples=120, deadline=None)
@@ -235,6 +236,7 @@ def test_a_barrier_is_used_again(machine: str, case: str) -> None:
 _REUSES = st.builds(Step, st.just("meet"), _SOME, barrier=st.integers(1, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 @given(steps=st.lists(st.one_of(_REUSES, _REUSES, _REUSES, st.just(Step("block", ALL))), max_size=12))
 @settings(max_examples=100, deadline=None)

@@ -217,6 +217,7 @@ def test_what_is_wrong_with_a_wait_is_said_at_its_place(
     assert f"|     {statement}" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_pipelines(first: int) -> None:
     for seed in range(first, first + 20):

@@ -41,6 +41,7 @@ def test_an_example_means_on_the_cpu_what_its_primitives_mean(path: Path) -> Non
     assert result.ok, (dict(result.mismatches), [str(f) for f in result.findings])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GENERATORS)
 def test_random_programs_mean_what_their_primitives_mean(kind: str) -> None:
     """`bench/random_tiles.py --platform cpu` runs thousands."""
@@ -56,6 +57,7 @@ def test_random_programs_mean_what_their_primitives_mean(kind: str) -> None:
     assert agreed >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [matrix_copy, async_copy, product, relayout])
 def test_what_lanes_do_together_means_what_its_primitives_mean(make: Callable[[int], str]) -> None:
     for seed in range(7000, 7006):

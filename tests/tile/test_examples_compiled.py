@@ -58,6 +58,7 @@ def test_its_ptx_computes_the_same(name: str, target: str) -> None:
     run_ptx(name, tile_text(kernel(name), "ptx", target))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NVCC is None, reason=f"nvcc isn't installed: {HELP}")
 @pytest.mark.parametrize("target", TARGETS)
 def test_nvcc_takes_their_cuda_without_a_warning_and_means_the_same(target: str, tmp_path: Path) -> None:

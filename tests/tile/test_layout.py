@@ -360,6 +360,7 @@ def test_the_canonical_form_has_the_same_places(layout: TileLayout) -> None:
     assert layout.canonical().canonical() == layout.canonical()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(layouts())
 def test_text_reads_back(layout: TileLayout) -> None:
@@ -411,6 +412,7 @@ def test_owners_are_the_inverse_of_places_and_injectivity_is_what_it_says(layout
     assert flat in by_place[place]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(layouts(2), layouts(2))
 def test_a_tile_is_the_inner_layout_at_each_place_of_the_outer_one(outer: TileLayout, inner: TileLayout) -> None:

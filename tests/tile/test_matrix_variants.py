@@ -351,6 +351,7 @@ def k(A_ptr: T.handle, B_ptr: T.handle, C_ptr: T.handle):
     np.testing.assert_allclose(result.outputs["C_ptr"], first @ b.astype(np.float64), rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_products(first: int) -> None:
     for seed in range(first, first + 20):
@@ -360,6 +361,7 @@ def test_random_products(first: int) -> None:
         assert result.ok, (seed, product(seed), dict(result.mismatches), [str(f) for f in result.findings])
 
 
+@pytest.mark.slow
 def test_rows_columns_and_registers_may_be_in_any_order() -> None:
     """Small integers, whose products and sums are exact in any order."""
     for seed in range(24):

@@ -32,6 +32,7 @@ def refusal(kernel: Any) -> DispatchFailed | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GENERATORS)
 def test_dispatched_programs_mean_what_their_primitives_mean(kind: str) -> None:
     taken = 0
