@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from warpsmith.compiler import Simulation, compile, simulate
     from warpsmith.hlo import HloModule, parse_hlo
     from warpsmith.hlo.evaluator import evaluate
+    from warpsmith.hlo.load import load
     from warpsmith.report.explain.explanation import Explanation, explain
     from warpsmith.report.run.checked_run import RunReport, run
     from warpsmith.runtime.executable import Executable
@@ -36,6 +37,7 @@ __all__ = [
     "compile",
     "evaluate",
     "explain",
+    "load",
     "parse_hlo",
     "passes",
     "run",
@@ -50,6 +52,7 @@ _HOMES: dict[str, str] = {
     "compile": "warpsmith.compiler",
     "evaluate": "warpsmith.hlo.evaluator",
     "explain": "warpsmith.report.explain.explanation",
+    "load": "warpsmith.hlo.load",
     "parse_hlo": "warpsmith.hlo",
     "Simulation": "warpsmith.compiler",
     "run": "warpsmith.report.run.checked_run",

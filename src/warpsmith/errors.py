@@ -191,6 +191,12 @@ class ElidedConstant(WarpsmithError):
 
 
 # 03: HLO verifier
+class BadProto(WarpsmithError):
+    """Bytes that aren't serialised HLO, or whose parts don't fit together."""
+
+    code = "WS0209"
+
+
 class InvalidHlo(WarpsmithError):
     """Well-formed HLO text that means nothing: shapes, dtypes or attributes don't fit together.
 

@@ -240,7 +240,7 @@ def test_a_bug_of_ours_is_status_70_with_a_repro_that_replays(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr("warpsmith.hlo.text.parser.parse_hlo", broken)
+    monkeypatch.setattr("warpsmith.hlo.load.parse_hlo", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     status, out, err = run(capsys, "run", hlo)
@@ -297,7 +297,7 @@ def test_our_own_error_is_status_70_with_a_repro_whatever_the_number_of_files(
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("warpsmith.hlo.text.parser.parse_hlo", broken)
+    monkeypatch.setattr("warpsmith.hlo.load.parse_hlo", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     status, out, err = run(capsys, "run", *[hlo] * count)

@@ -10,29 +10,44 @@ from pathlib import Path
 
 from warpsmith.errors import FileError, UsageError, did_you_mean
 
-__all__ = ["example_names", "example_text", "read_text", "standard_input", "write_bytes", "write_text"]
+__all__ = [
+    "example_names",
+    "example_text",
+    "read_bytes",
+    "read_text",
+    "standard_input",
+    "write_bytes",
+    "write_text",
+]
 
-_standard_input: list[str] = []
+_standard_input: list[bytes] = []
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file, or of standard input for `-`.  Raises FileError."""
+    if path == "-":
+        stream = getattr(sys.stdin, "buffer", None)
+        _standard_input.append(stream.read() if stream is not None else sys.stdin.read().encode())
+        return _standard_input[-1]
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"can't read {path}: {error.strerror}", help=_nearby(path)) from error
 
 
 def read_text(path: str) -> str:
     """The text of a file, or of standard input for `-`.  Raises FileError."""
-    if path == "-":
-        _standard_input.append(sys.stdin.read())
-        return _standard_input[-1]
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileError(f"can't read {path}: {error.strerror}", help=_nearby(path)) from error
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileError(f"{path} isn't text (byte {error.start} isn't UTF-8)") from error
 
 
-def standard_input() -> str:
+def standard_input() -> bytes:
     """What this command has read from standard input, which can't be read again; then it is forgotten."""
-    text = "".join(_standard_input)
+    data = b"".join(_standard_input)
     _standard_input.clear()
-    return text
+    return data
 
 
 def _nearby(path: str) -> str | None:

@@ -1,27 +1,31 @@
 """The module that a command works on: `FILE.hlo`, `-` or `--example NAME`, and what to do about values left out.
 
-In: a command's arguments.  Out: an `HloModule`.  Values that were made up for `constant({...})` are named on standard
-error, so that nobody takes the results for the real ones.
+In: a command's arguments.  Out: an `HloModule`, whatever form its file has.  Values that were made up for
+`constant({...})` are named on standard error, so that nobody takes the results for the real ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warpsmith.cli.files import example_text, read_text
+from warpsmith.cli.files import example_text, read_bytes
 from warpsmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from warpsmith.hlo.load import Snapshot
     from warpsmith.hlo.module import HloModule
 
-__all__ = ["add_fill_elided", "add_module", "module_name", "parse_module", "read_module"]
+__all__ = ["add_fill_elided", "add_module", "load_module", "module_name", "read_module"]
 
 
-def add_module(parser: argparse.ArgumentParser, metavar: str = "FILE.hlo", help: str = "HLO text") -> None:
+def add_module(
+    parser: argparse.ArgumentParser, metavar: str = "FILE.hlo", help: str = "HLO text, a proto, or StableHLO"
+) -> None:
     """Declare the arguments that say which module."""
-    parser.add_argument("file", nargs="?", metavar=metavar, help=f"{help}; - for standard input")
+    parser.add_argument("file", nargs="?", metavar=metavar, help=f"{help} (- for standard input)")
     parser.add_argument("--example", metavar="NAME", help="a shipped example instead of a file")
     add_fill_elided(parser)
 
@@ -43,20 +47,20 @@ def module_name(arguments: argparse.Namespace) -> str:
 def read_module(arguments: argparse.Namespace) -> HloModule:
     """The module that the arguments name.  Raises FileError, UsageError, and what `parse_hlo` raises."""
     name = module_name(arguments)
-    text = read_text(arguments.file) if arguments.file is not None else example_text(arguments.example)
-    return parse_module(text, name, arguments.fill_elided)
+    data = read_bytes(arguments.file) if arguments.file is not None else example_text(arguments.example).encode()
+    return load_module(data, name, arguments.fill_elided).module
 
 
-def parse_module(text: str, name: str, fill: int | None) -> HloModule:
-    """The module of a text; with `fill`, a seed, it has made-up values where the text left them out."""
-    from warpsmith.hlo.text.parser import parse_hlo
+def load_module(data: bytes, name: str, fill: int | None) -> Snapshot:
+    """What a file holds; with `fill`, a seed, the module has made-up values where the text left them out."""
+    from warpsmith.hlo.load import load_snapshot
 
-    module = parse_hlo(text, name)
+    found = load_snapshot(data, name)
     if fill is None:
-        return module
+        return found
     from warpsmith.hlo.elided import fill_elided
 
-    filled, names = fill_elided(module, fill)
+    filled, names = fill_elided(found.module, fill)
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     print(f"{name}: values of {len(names)} constants made up (seed {fill}): {listed or 'none'}", file=sys.stderr)
-    return filled
+    return replace(found, module=filled)

@@ -13,11 +13,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.cli import is_ours
-from warpsmith.cli.files import example_text, read_text
-from warpsmith.cli.modules import add_fill_elided, parse_module
+from warpsmith.cli.files import example_text, read_bytes
+from warpsmith.cli.modules import add_fill_elided, load_module
 from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
 
 if TYPE_CHECKING:
+    from warpsmith.hlo.load import Snapshot
     from warpsmith.hlo.module import HloModule
     from warpsmith.report.run.checked_run import RunReport
 
@@ -100,8 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
     reference = _choice("reference", arguments.reference, _REFERENCES)
     if arguments.stage != "buffers" and platform != "sim":
         raise UsageError("--stage goes with --platform sim", help="to print a stage: warpsmith compile --stage ...")
-    sources = [(f"example {n}", example_text(n)) for n in arguments.example]
-    sources += [(path, read_text(path)) for path in arguments.files]
+    sources = [(f"example {n}", example_text(n).encode()) for n in arguments.example]
+    sources += [(path, read_bytes(path)) for path in arguments.files]
     if not sources:
         raise UsageError("no file to run", help="give an HLO file, or: warpsmith run --example gelu")
     if (arguments.input or arguments.output) and len(sources) > 1:
@@ -113,9 +114,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save_repro:
         _save_repro(arguments)
     status = 0
-    for name, text in sources:
+    for name, data in sources:
         try:
-            status = max(status, _one(arguments, platform, reference, name, text))
+            status = max(status, _one(arguments, platform, reference, name, data))
         except WarpsmithError as error:
             if is_ours(error, "run"):
                 raise
@@ -148,12 +149,13 @@ def _choice(what: str, given: str, known: dict[str, str]) -> str:
     return found
 
 
-def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str, text: str) -> int:
-    module = parse_module(text, name, arguments.fill_elided)
+def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str, data: bytes) -> int:
+    snapshot = load_module(data, name, arguments.fill_elided)
+    module = snapshot.module
     if platform == "cuda":
         report = _compile_only(arguments, module)
     else:
-        report = _run_here(arguments, module, reference)
+        report = _run_here(arguments, snapshot, reference)
     if arguments.json:
         print(json.dumps(report.to_json()))
     else:
@@ -165,16 +167,17 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
     return 1 if report.match is False or report.findings else 0
 
 
-def _run_here(arguments: argparse.Namespace, module: HloModule, reference: str) -> RunReport:
+def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str) -> RunReport:
     from warpsmith.hlo.evaluator.machine import STEP_LIMIT
     from warpsmith.report.run.checked_run import random_inputs, run
     from warpsmith.report.run.values import trace_values
 
+    module = snapshot.module
     simulates = _PLATFORMS[arguments.platform.lower()] == "sim"
     target = arguments.target or _DEFAULT_GPU if simulates else "cpu"
     if arguments.dump_to:
         _dump(arguments, module, target)
-    inputs: list[Any] = random_inputs(module, arguments.seed)
+    inputs: list[Any] = list(snapshot.arguments) or random_inputs(module, arguments.seed)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
 

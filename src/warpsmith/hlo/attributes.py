@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 from typing import final
@@ -148,13 +148,14 @@ class MeshGroups:
     """`replica_groups=mesh['a'=2,'b'=4] {'b':(1)2}`: devices in a mesh, grouped along some of its axes.
 
     `axes` is (name, size); `ids` the devices in mesh order; `along` is (name, part before, size) of each grouping axis:
-    `'b':(1)2` takes the 2 in the middle when `b` is split into 1 x 2 x the rest, a whole axis has `(0, 0)`.
+    `'b':(1)2` takes the 2 in the middle when `b` is split into 1 x 2 x the rest, a whole axis has `(0, 0)`.  `text` is
+    one spelling of it.
     """
 
     axes: tuple[tuple[str, int], ...]
     ids: tuple[int, ...]
     along: tuple[tuple[str, int, int], ...]
-    text: str
+    text: str = field(compare=False)
 
     def __str__(self) -> str:
         return self.text

@@ -215,7 +215,7 @@ def lookup(name: str) -> Opcode | None:
         inner = OPCODES.get(name.removesuffix(suffix)) if name.endswith(suffix) else None
         if inner is None:
             continue
-        if suffix == "-start":
-            return Opcode(name, inner.least, inner.most, inner.required, (*inner.optional, *_ASYNC))
+        if suffix == "-start":  # XLA prints one operand where the wrapped op takes one value twice
+            return Opcode(name, min(inner.least, 1), inner.most, inner.required, (*inner.optional, *_ASYNC))
         return Opcode(name, 1, 1, (), (*inner.required, *inner.optional, *_ASYNC))
     return None
