@@ -273,6 +273,12 @@ class PassFailed(WarpsmithError):
     code = "WS0802"
 
 
+class OwnPassFailed(WarpsmithError):
+    """A pass of your own raised."""
+
+    code = "WS0803"
+
+
 # 09: targets
 class LoweringError(WarpsmithError):
     """An op has no form on this target."""

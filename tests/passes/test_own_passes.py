@@ -9,7 +9,7 @@ import pytest
 
 import warpsmith as ws
 from warpsmith.cli import main
-from warpsmith.errors import InvalidIr, PassFailed, UnknownPass, UsageError
+from warpsmith.errors import InvalidIr, OwnPassFailed, UnknownPass, UsageError
 from warpsmith.passes import manager
 from warpsmith.passes.manager import parse_pipeline, run_pipeline
 from warpsmith.passes.support.edits import edited, parse_edits
@@ -70,7 +70,7 @@ def test_what_a_pass_raises_names_it_and_its_line() -> None:
     def fails(module: ws.passes.Operation) -> None:
         ws.passes.rewrite(module, {"arith.addi": [lambda op, _: bool(op.operands[2])]})
 
-    with pytest.raises(PassFailed, match="pass 'fails' raised IndexError") as caught:
+    with pytest.raises(OwnPassFailed, match="pass 'fails' raised IndexError") as caught:
         run_pipeline(ws.passes.parse_module(MODULE), "fails")
     assert caught.value.span is not None
     assert caught.value.span.file == __file__

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(arguments)
     except WarpsmithError as error:
-        if is_ours(error, arguments[0]):
+        if is_ours(error, arguments):
             from warpsmith.cli.crash import report_crash
 
             return report_crash(error, arguments)
@@ -64,9 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return report_crash(error, arguments)
 
 
-def is_ours(error: WarpsmithError, command: str) -> bool:
-    """Whether an error is a bug of ours: it says so, or a pass refused IR that the user hasn't written."""
-    return isinstance(error, InternalError) or (isinstance(error, PassFailed) and command != "opt")
+def is_ours(error: WarpsmithError, words: Sequence[str]) -> bool:
+    """Whether an error is a bug of ours: it says so, or a pass refused IR that is all ours."""
+    changed = words[0] == "opt" or any(each.startswith("--pipeline") for each in words)
+    return isinstance(error, InternalError) or (isinstance(error, PassFailed) and not changed)
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -13,18 +13,23 @@ from pathlib import Path
 
 from warpsmith.errors import FileError, Span, UsageError, WarpsmithError
 
-__all__ = ["add_arguments", "load"]
+__all__ = ["add_arguments", "add_load", "load"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `--load` and `--pipeline`."""
+def add_load(parser: argparse.ArgumentParser) -> None:
+    """Declare `--load`."""
     parser.add_argument(
         "--load",
         action="append",
         default=[],
         metavar="FILE.py",
-        help="run this file first: it registers passes with ws.passes.register",
+        help="run this file first: it registers passes or tile variants of yours",
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `--load` and `--pipeline`."""
+    add_load(parser)
     parser.add_argument(
         "--pipeline",
         default="",

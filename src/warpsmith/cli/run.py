@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             status = max(status, _one(arguments, platform, reference, name, data))
         except WarpsmithError as error:
-            if is_ours(error, "run"):
+            if is_ours(error, arguments.words):
                 raise
             if arguments.json:
                 print(json.dumps({"module": name, "error": error.to_json()}))

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.cli.files import write_bytes, write_text
+from warpsmith.cli.own_passes import add_load, load
 from warpsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE.npz", help="write the buffers that the kernel writes")
     parser.add_argument("--svg", metavar="OUT", help="a picture of who owns which element, for each buffer")
     parser.add_argument("--explain", action="store_true", help="which variant each primitive got, and why")
+    add_load(parser)
     parser.add_argument("--generic", action="store_true", help="IR in MLIR's generic form")
     parser.add_argument("-o", dest="out", metavar="OUT", help="write here instead of standard output")
 
@@ -44,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.tile.files import load_kernel
 
+    load(arguments)
     kernel = load_kernel(arguments.file, constants(arguments.set))
     if arguments.svg:
         from warpsmith.tile.picture import kernel_svg

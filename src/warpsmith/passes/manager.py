@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol, TypeVar
 
-from warpsmith.errors import InvalidIr, PassFailed, Span, UnknownPass, UsageError, WarpsmithError, did_you_mean
+from warpsmith.errors import InvalidIr, OwnPassFailed, Span, UnknownPass, UsageError, WarpsmithError, did_you_mean
 from warpsmith.ir.core import verifier
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.support.legality import Illegal, Legality
@@ -247,7 +247,7 @@ def run_pipeline(
 
 
 def _run_registered(info: PassInfo, module: Operation, options: Mapping[str, Option]) -> None:
-    """PassFailed that names the pass and the line for what it raises, and InvalidIr for what it leaves broken."""
+    """OwnPassFailed that names the pass and the line for what it raises, and InvalidIr for what it leaves broken."""
     try:
         info.run(module, **options)
     except WarpsmithError:
@@ -256,7 +256,7 @@ def _run_registered(info: PassInfo, module: Operation, options: Mapping[str, Opt
         frames = traceback.extract_tb(error.__traceback__)[1:]
         where = [each for each in frames if each.filename == frames[0].filename][-1]  # not what it calls of ours
         span = Span(where.filename, where.lineno or 1, 1)
-        raise PassFailed(f"pass '{info.name}' raised {type(error).__name__}: {error}", span=span) from error
+        raise OwnPassFailed(f"pass '{info.name}' raised {type(error).__name__}: {error}", span=span) from error
     try:
         verifier.verify(module, allow_unregistered=True)
     except InvalidIr as error:
