@@ -25,7 +25,7 @@ from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.hlo_passes import wrap
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.ir.core.ssa import Operation, Trait
 from warpsmith.ir.core.types import numpy_dtype
 from warpsmith.ir.core.verifier import verify

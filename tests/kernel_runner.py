@@ -18,7 +18,7 @@ from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.text.parser import parse_hlo
-from warpsmith.hlo_passes import wrap
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.ir.core.verifier import verify
 from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound

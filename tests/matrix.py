@@ -29,7 +29,7 @@ from warpsmith.errors import UnsupportedFusion, WarpsmithError
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
-from warpsmith.hlo_passes import wrap
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, indices, random_array
 from warpsmith.schedule.schedule import plan

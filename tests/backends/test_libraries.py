@@ -17,7 +17,7 @@ from warpsmith.devices import device
 from warpsmith.emitters import emit
 from warpsmith.errors import LoweringError
 from warpsmith.hlo.text.parser import parse_hlo
-from warpsmith.hlo_passes import wrap
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.passes.library_calls import FUNCTIONS
 from warpsmith.passes.manager import PassCall, run_pipeline
 from warpsmith.schedule.schedule import plan

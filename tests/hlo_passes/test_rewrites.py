@@ -13,8 +13,8 @@ from warpsmith.compiler.keys import kernel_key
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo.verifier import verify_module
-from warpsmith.hlo_passes import wrap
 from warpsmith.hlo_passes.inline_calls import inline_calls
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.schedule.schedule import plan
 
 

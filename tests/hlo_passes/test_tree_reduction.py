@@ -14,8 +14,8 @@ from warpsmith.hlo.evaluator import evaluate_with_bounds, within_bounds
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo.verifier import verify_module
-from warpsmith.hlo_passes import wrap
 from warpsmith.hlo_passes.tree_reduction import split_reductions
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile
 from warpsmith.schedule.schedule import plan

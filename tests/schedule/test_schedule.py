@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
-from warpsmith.hlo_passes import wrap
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.schedule.schedule import plan
 
 TEXT = """HloModule m

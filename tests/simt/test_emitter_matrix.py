@@ -17,7 +17,7 @@ from warpsmith.devices import device
 from warpsmith.dtypes import by_name
 from warpsmith.emitters import emit
 from warpsmith.hlo.text.parser import parse_hlo
-from warpsmith.hlo_passes import wrap
+from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.schedule.schedule import plan
 from warpsmith.simt.ptx.launch import run_ptx

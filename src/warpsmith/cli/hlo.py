@@ -2,7 +2,7 @@
 
 warpsmith hlo stats FILE.hlo                       counts of opcodes, fusions, bytes; the fingerprint
 warpsmith hlo print FILE.hlo --style short         the module in another of XLA's styles
-warpsmith hlo print FILE.hlo --rewrites gather-simplifier,scatter-simplifier
+warpsmith hlo opt FILE.hlo --passes gather-simplifier,scatter-simplifier
 warpsmith hlo extract FILE.hlo fusion.3            one instruction, or one computation, as a module of its own
 warpsmith hlo graph FILE.hlo --around add.7 --radius 3 --format mermaid
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SUMMARIES = {
     "stats": "count opcodes, fusions, custom calls and bytes; print the fingerprint",
     "print": "print the module, in its own style or another",
+    "opt": "run HLO passes and print the module",
     "extract": "print one instruction (its operands become parameters) or one computation as a module of its own",
     "graph": "draw a computation, or what is near an instruction",
 }
@@ -40,12 +41,17 @@ def register(parser: argparse.ArgumentParser) -> None:
         each.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
     made["stats"].add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     styles = "XLA's default style, its short one, or operands with shapes; without this, the file's own"
-    made["print"].add_argument("--style", choices=("default", "short", "operand-shapes"), help=styles)
-    made["print"].add_argument("--rewrites", metavar="A,B", help="apply HLO rewrites first: gather-simplifier, ...")
-    target = "what tree-reduction and scatter-order are for (default: sm_90)"
-    made["print"].add_argument("--target", default="sm_90", help=target)
-    made["print"].add_argument("--no-metadata", action="store_true", help="leave metadata out")
-    made["print"].add_argument("--no-layouts", action="store_true", help="leave layouts out")
+    for each in (made["print"], made["opt"]):
+        each.add_argument("--style", choices=("default", "short", "operand-shapes"), help=styles)
+        each.add_argument("--no-metadata", action="store_true", help="leave metadata out")
+        each.add_argument("--no-layouts", action="store_true", help="leave layouts out")
+        target = "what tree-reduction and scatter-order are for (default: sm_90)"
+        each.add_argument("--target", default="sm_90", help=target)
+    made["print"].add_argument("--rewrites", dest="passes", metavar="A,B", help="as `hlo opt --passes`")
+    made["opt"].add_argument(
+        "--passes", default="", metavar="A,B", help="passes in order (default: only verify and print)"
+    )
+    made["opt"].add_argument("--list-passes", action="store_true", help="print each pass with what it may change")
     names = "an instruction, computation/instruction, or a computation"
     made["extract"].add_argument("name", metavar="NAME", help=names)
     constants = "constant operands stay constants, not parameters"
@@ -63,6 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.hlo.verifier import verify_module
 
+    if arguments.action == "opt" and arguments.list_passes:
+        write_text(arguments.output, _passes())
+        return 0
     module = read_module(arguments)
     if not arguments.no_verify:
         verify_module(module)
@@ -83,11 +92,11 @@ def _print(module: HloModule, arguments: argparse.Namespace) -> str:
     from warpsmith.hlo.text.printer import print_module
     from warpsmith.hlo.text.style import DEFAULT, SHORT
 
-    if arguments.rewrites:
+    if arguments.passes:
         from warpsmith.devices import device
         from warpsmith.hlo_passes import apply
 
-        module = apply(module, arguments.rewrites, device(arguments.target))
+        module = apply(module, arguments.passes, device(arguments.target))
     styles = {"default": DEFAULT, "short": SHORT, "operand-shapes": dataclasses.replace(DEFAULT, operand_shapes=True)}
     style = module.style or DEFAULT
     if arguments.style is not None:
@@ -99,6 +108,17 @@ def _print(module: HloModule, arguments: argparse.Namespace) -> str:
         tail="\n",
     )
     return print_module(module, style)
+
+
+def _passes() -> str:
+    """Every HLO pass with the first line of what it does and what it may change."""
+    from warpsmith.hlo_passes.manager import CONTRACTS, lookup, names
+
+    lines: list[str] = []
+    for each in map(lookup, names()):
+        summary = each.doc.partition("\n")[0].removeprefix(f"{each.name}: ")
+        lines += [each.name, f"    {summary}", f"    contract: {each.contract}, {CONTRACTS[each.contract]}"]
+    return "\n".join(lines)
 
 
 def _extract(module: HloModule, arguments: argparse.Namespace) -> str:
@@ -145,6 +165,7 @@ def _graph(module: HloModule, arguments: argparse.Namespace) -> str:
 _ACTIONS: dict[str, Callable[[HloModule, argparse.Namespace], str]] = {
     "stats": _stats,
     "print": _print,
+    "opt": _print,
     "extract": _extract,
     "graph": _graph,
 }

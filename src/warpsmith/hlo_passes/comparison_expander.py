@@ -11,48 +11,45 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from warpsmith.devices import Device
 from warpsmith.dtypes import by_name
+from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.hlo.shapes import Shape
-from warpsmith.hlo_passes.local import Site, rewrite
+from warpsmith.hlo_passes.kit import Rewriting, rewrite
 
-__all__ = ["NAME", "run"]
+__all__ = ["CONTRACT", "run"]
 
-NAME = "comparison-expander"
+CONTRACT = "E"
 
 _INTEGERS = {16: "s16", 32: "s32", 64: "s64"}
 
 
-def run(module: HloModule) -> HloModule:
+def run(module: HloModule, _: Device) -> HloModule:
     """`module` without total-order compares of f16, bf16, f32 and f64."""
     return rewrite(module, _rule)
 
 
-def _rule(site: Site) -> HloInstruction | None:
-    old = site.old
+def _rule(at: Rewriting) -> HloInstruction | None:
+    old = at.old
     if old.opcode != "compare" or str(old.attributes.get("type")) != "TOTALORDER":
         return None
-    dtype = site.operands[0].array_shape.dtype
+    dtype = old.operands[0].array_shape.dtype
     if not dtype.is_float or dtype.bits not in _INTEGERS:
         return None
-    sides = [_ordered(site, operand) for operand in site.operands]
+    sides = [_ordered(at, operand) for operand in at.operands(old)]
     attributes = {"direction": old.attributes["direction"]}
-    return site.builder.add("compare", old.shape, sides, attributes, name=f"{old.name}.compare")
+    return at.add("compare", old.shape, sides, attributes)
 
 
-def _ordered(site: Site, value: HloInstruction) -> HloInstruction:
+def _ordered(at: Rewriting, value: HloInstruction) -> HloInstruction:
     """Integers in the order of the floats."""
     bits = value.array_shape.dtype.bits
     shape = Shape(by_name(_INTEGERS[bits]), value.array_shape.dims, value.array_shape.layout)
-    whole = site.add("bitcast-convert", shape, [value])
-    shift, magnitude = (_splat(site, number, shape) for number in (bits - 1, (1 << (bits - 1)) - 1))
-    sign = site.add("shift-right-arithmetic", shape, [whole, shift])
-    flipped = site.add("and", shape, [sign, magnitude])
-    return site.add("xor", shape, [whole, flipped])
-
-
-def _splat(site: Site, number: int, shape: Shape) -> HloInstruction:
-    scalar = site.builder.constant(np.array(number, shape.dtype.numpy), name=f"{site.old.name}.constant")
-    return site.add("broadcast", shape, [scalar], {"dimensions": ()})
+    whole = at.add("bitcast-convert", shape, [value])
+    shift, magnitude = (
+        at.full(Literal.scalar(shape.dtype, number), shape) for number in (bits - 1, (1 << (bits - 1)) - 1)
+    )
+    sign = at.add("shift-right-arithmetic", shape, [whole, shift])
+    flipped = at.add("and", shape, [sign, magnitude])
+    return at.add("xor", shape, [whole, flipped])

@@ -11,37 +11,39 @@ A convert to a wider type is exact, so the result is the same; emitters then mul
 
 from __future__ import annotations
 
+from warpsmith.devices import Device
 from warpsmith.dtypes import DType
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.hlo.shapes import Shape
-from warpsmith.hlo_passes.local import Site, rewrite
+from warpsmith.hlo_passes.kit import Rewriting, rewrite
 
-__all__ = ["NAME", "run"]
+__all__ = ["CONTRACT", "run"]
 
-NAME = "dot-operand-upcaster"
+CONTRACT = "E"
 
 
-def run(module: HloModule) -> HloModule:
+def run(module: HloModule, _: Device) -> HloModule:
     """`module` whose dots and convolutions multiply in their result's type where that is wider."""
     return rewrite(module, _rule)
 
 
-def _rule(site: Site) -> HloInstruction | None:
-    old = site.old
+def _rule(at: Rewriting) -> HloInstruction | None:
+    old = at.old
     if old.opcode not in ("dot", "convolution") or "sparsity" in old.attributes:
         return None
     target = old.array_shape.dtype
-    operands = [_upcast(site, operand, target) for operand in site.operands]
-    if all(a is b for a, b in zip(operands, site.operands, strict=True)):
+    given = at.operands(old)
+    operands = [_upcast(at, operand, target) for operand in given]
+    if all(a is b for a, b in zip(operands, given, strict=True)):
         return None
-    return site.builder.add(old.opcode, old.shape, operands, old.attributes, name=f"{old.name}.{old.opcode}")
+    return at.add(old.opcode, old.shape, operands, old.attributes)
 
 
-def _upcast(site: Site, operand: HloInstruction, target: DType) -> HloInstruction:
+def _upcast(at: Rewriting, operand: HloInstruction, target: DType) -> HloInstruction:
     shape = operand.array_shape
     if not _holds(target, shape.dtype):
         return operand
-    return site.add("convert", Shape(target, shape.dims, shape.layout), [operand])
+    return at.add("convert", Shape(target, shape.dims, shape.layout), [operand])
 
 
 def _holds(wide: DType, narrow: DType) -> bool:

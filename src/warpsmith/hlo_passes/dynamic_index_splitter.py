@@ -9,31 +9,33 @@
 
 from __future__ import annotations
 
+from warpsmith.devices import Device
 from warpsmith.hlo.attributes import SliceDim
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.hlo_passes.local import Site, of_dims, rewrite
+from warpsmith.hlo_passes.kit import Rewriting, of_dims, rewrite
 
-__all__ = ["NAME", "run"]
+__all__ = ["CONTRACT", "run"]
 
-NAME = "dynamic-index-splitter"
+CONTRACT = "E"
 
 _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
 
 
-def run(module: HloModule) -> HloModule:
+def run(module: HloModule, _: Device) -> HloModule:
     """`module` with scalar start indices throughout."""
     return rewrite(module, _rule)
 
 
-def _rule(site: Site) -> HloInstruction | None:
-    old = site.old
+def _rule(at: Rewriting) -> HloInstruction | None:
+    old = at.old
     first = _FIRST_INDEX.get(old.opcode)
-    if first is None or len(site.operands) != first + 1 or site.operands[first].array_shape.rank != 1:
+    if first is None or len(old.operands) != first + 1 or old.operands[first].array_shape.rank != 1:
         return None
-    vector = site.operands[first]
+    given = at.operands(old)
+    vector = given[first]
     scalars: list[HloInstruction] = []
     for d in range(vector.array_shape.dims[0]):
-        one = site.add("slice", of_dims(vector, (1,)), [vector], {"slice": (SliceDim(d, d + 1),)})
-        scalars.append(site.reshape(one, ()))
-    operands = [*site.operands[:first], *scalars]
-    return site.builder.add(old.opcode, old.shape, operands, old.attributes, name=f"{old.name}.{old.opcode}")
+        one = at.add("slice", of_dims(vector, (1,)), [vector], {"slice": (SliceDim(d, d + 1),)})
+        scalars.append(at.reshape(one, ()))
+    operands = [*given[:first], *scalars]
+    return at.add(old.opcode, old.shape, operands, old.attributes)

@@ -6,42 +6,43 @@
     g.reshape = f32[5,3] reshape(g.gather)
 
 The indices become [N, K], no slice dim is collapsed, the N comes first; transposes and reshapes put back what was.
-Batch dims turn into index components (an iota).  Emitters reference 9, "gather (canonical form)".
+Batch dims turn into index components (an iota).  XLA has a pass of this name.
 """
 
 from __future__ import annotations
 
 import math
 
+from warpsmith.devices import Device
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.hlo_passes.indices import flat_indices, with_batch_components
-from warpsmith.hlo_passes.local import Site, of_dims, rewrite
+from warpsmith.hlo_passes.kit import Rewriting, of_dims, rewrite
+from warpsmith.hlo_passes.support.indices import flat_indices, with_batch_components
 
-__all__ = ["NAME", "run"]
+__all__ = ["CONTRACT", "run"]
 
-NAME = "gather-simplifier"
+CONTRACT = "E"
 
 
-def run(module: HloModule) -> HloModule:
+def run(module: HloModule, _: Device) -> HloModule:
     """`module` with every gather simplified."""
     return rewrite(module, _rule)
 
 
-def _rule(site: Site) -> HloInstruction | None:
-    old = site.old
+def _rule(at: Rewriting) -> HloInstruction | None:
+    old = at.old
     if old.opcode != "gather" or _is_simple(old):
         return None
-    operand, indices = site.operands
+    operand, indices = at.operands(old)
     rank = operand.array_shape.rank
     sizes = old.ints("slice_sizes")
     start_map = old.ints("start_index_map")
     batches = old.ints("operand_batching_dims", ()), old.ints("start_indices_batching_dims", ())
     vector_dim = old.attr("index_vector_dim", int)
     dims = [d for i, d in enumerate(indices.array_shape.dims) if i != vector_dim]  # the batch part of the result
-    indices, start_map, vector_dim = with_batch_components(site, indices, start_map, vector_dim, *batches)
-    table = flat_indices(site, indices, vector_dim)
+    indices, start_map, vector_dim = with_batch_components(at, indices, start_map, vector_dim, *batches)
+    table = flat_indices(at, indices, vector_dim)
     count = math.prod(dims)
-    gathered = site.add(
+    gathered = at.add(
         "gather",
         of_dims(operand, (count, *sizes)),
         [operand, table],
@@ -56,20 +57,20 @@ def _rule(site: Site) -> HloInstruction | None:
     )
     dropped = {*old.ints("collapsed_slice_dims", ()), *batches[0]}
     offsets = [size for d, size in enumerate(sizes) if d not in dropped]
-    spread = site.reshape(gathered, (*dims, *offsets))
+    spread = at.reshape(gathered, (*dims, *offsets))
     # Result dims: those in offset_dims take the offsets in order, the others the batch dims in order.
     offset_dims = old.ints("offset_dims")
     batch, offset = iter(range(len(dims))), iter(range(len(dims), len(dims) + len(offsets)))
     source = [next(offset) if d in offset_dims else next(batch) for d in range(old.array_shape.rank)]
-    return _under_its_shape(site, site.transpose(spread, source))
+    return _under_its_shape(at, at.transpose(spread, source))
 
 
-def _under_its_shape(site: Site, value: HloInstruction) -> HloInstruction:
+def _under_its_shape(at: Rewriting, value: HloInstruction) -> HloInstruction:
     """A copy where the old result had a layout of its own."""
-    shape = site.old.array_shape
+    shape = at.old.array_shape
     if value.array_shape == shape:
         return value
-    return site.add("copy", shape, [value])
+    return at.add("copy", shape, [value])
 
 
 def _is_simple(gather: HloInstruction) -> bool:

@@ -1,4 +1,4 @@
-"""Calls become their callee's instructions, so that schedule, fusions and buffers see through them.
+"""inline-calls: calls become their callee's instructions, so that schedule, fusions and buffers see through them.
 
 In: a module.  Out: a module whose calls of small computations, and of computations that are called once, are spliced
 into their callers:
@@ -11,14 +11,22 @@ from __future__ import annotations
 
 from collections import Counter
 
+from warpsmith.devices import Device
 from warpsmith.hlo.control_flow import run_by, step_computations
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
-from warpsmith.hlo_passes.rewrite import Rewriting, rewritten
+from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps
 
-__all__ = ["inline_calls"]
+__all__ = ["CONTRACT", "inline_calls", "run"]
+
+CONTRACT = "E"
 
 _SMALL = 256
 """Instructions up to which a callee is spliced in wherever it is called."""
+
+
+def run(module: HloModule, _: Device) -> HloModule:
+    """`inline_calls` as a pass."""
+    return inline_calls(module)
 
 
 def inline_calls(module: HloModule) -> HloModule:
@@ -27,16 +35,17 @@ def inline_calls(module: HloModule) -> HloModule:
     if not callers:
         return module
 
-    def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
+    def rule(at: Rewriting) -> HloInstruction | None:
+        old = at.old
         if old.opcode != "call":
-            return at.keep(old)
+            return None
         named = old.attr("to_apply", HloComputation)
         callee = at.computations.get(named, named)
         if callers[named] > 1 and len(callee) > _SMALL:
-            return at.keep(old)
+            return None
         return _spliced(at, old, callee)
 
-    return rewritten(module, replace)
+    return rewrite_steps(module, rule)
 
 
 def _spliced(at: Rewriting, call: HloInstruction, callee: HloComputation) -> HloInstruction:

@@ -36,14 +36,14 @@ from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.shapes import Shape, TupleShape
-from warpsmith.hlo_passes.bodies import Body, elements_of, fusion_of
-from warpsmith.hlo_passes.local import rewrite_computation
-from warpsmith.hlo_passes.rewrite import Rewriting, rewritten, with_operands
+from warpsmith.hlo_passes.kit import Rewriting, rewrite_computation, rewrite_steps, with_operands
 from warpsmith.hlo_passes.scatter_simplifier import simplified
+from warpsmith.hlo_passes.support.bodies import Body, elements_of, fusion_of
+from warpsmith.hlo_passes.wrap import wrap
 
-__all__ = ["NAME", "keep_order", "keeps_order", "marked"]
+__all__ = ["CONTRACT", "keep_order", "keeps_order", "marked", "run"]
 
-NAME = "scatter-order"
+CONTRACT = "E"
 
 MOST_SEARCHED = 2048
 """Slices among which each thread looks for its own: reading so many indices from a cache takes less than a sort."""
@@ -51,15 +51,20 @@ MOST_SEARCHED = 2048
 S32, S64, PRED = by_name("s32"), by_name("s64"), by_name("pred")
 
 
+def run(module: HloModule, target: Device) -> HloModule:
+    """The module with scatters wrapped, too, then `keep_order`."""
+    return keep_order(wrap(module, takes=keeps_order), target)
+
+
 def keep_order(module: HloModule, target: Device) -> HloModule:
     """The module with every such scatter rewritten; itself on a CPU, which updates in order anyway."""
     if target.is_cpu:
         return module
 
-    def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
-        return _ordered(at, old, at.operands(old)) if keeps_order(old) else at.keep(old)
+    def rule(at: Rewriting) -> HloInstruction | None:
+        return _ordered(at, at.old, at.operands(at.old)) if keeps_order(at.old) else None
 
-    return rewritten(module, replace)
+    return rewrite_steps(module, rule)
 
 
 def keeps_order(instruction: HloInstruction) -> bool:
@@ -86,7 +91,7 @@ def _ordered(at: Rewriting, old: HloInstruction, operands: tuple[HloInstruction,
     scatter = Scatter(body.root)
     if scatter.has_runs or scatter.slices <= MOST_SEARCHED:
         return _marked(at, fusion, body)
-    simple = rewrite_computation(body, simplified, {})
+    simple = rewrite_computation(body, simplified)
     if not scatter.batching and Scatter(simple.root).has_runs:
         return _marked(at, fusion, simple)
     sorting = _Sorting(at, fusion, simple)

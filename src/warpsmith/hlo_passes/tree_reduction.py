@@ -1,15 +1,15 @@
-"""Reductions that are too large for one block, or for one core, become two kernels: partial results, and the rest.
+"""tree-reduction: reductions that are too large for one block, or for one core, become two kernels.
 
     f = f32[] fusion(x)                                f.partial = f32[4096] fusion(x)
       { ROOT abs(reduce(negate(x))) }          ->        { ROOT reduce(reshape(negate(x)), dims {1}) }
                                                        f = f32[] fusion(x, f.partial)
                                                          { ROOT abs(reduce(partial)) }
 
-In: a module as `wrap` leaves it, and a device.  Out: the module with such fusions split.  Reference: section 2.5, the
-tree rewrite; on a CPU, reduces of many elements to few results, which one core each would take.  Several reduced dims
-are taken in turn, the minor ones first in a row reduction, the major ones first in a column reduction; one dim of n
-elements becomes k1 x k2 with k1 near the root of n, padded where n has no such divisor.
-Partial results are kept as `combiners` says: a bf16 sum stays f32 until its end.
+In: a module as `wrap` leaves it, and a device.  Out: the module with such fusions split into one for partial results
+and one for the rest: on a GPU what XLA's `tree_reduction_rewriter.cc` splits, on a CPU reduces of many elements to few
+results, which one core each would take.  Several reduced dims are taken in turn, the minor ones first in a row
+reduction, the major ones first in a column reduction; one dim of n elements becomes k1 x k2 with k1 near the root of n,
+padded where n has no such divisor.  Partial results are kept as `combiners` says: a bf16 sum stays f32 until its end.
 """
 
 from __future__ import annotations
@@ -29,19 +29,27 @@ from warpsmith.hlo.attributes import PaddingConfig, PaddingDim
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import Shape, TupleShape
-from warpsmith.hlo_passes.bodies import Body, Outer, elements_of, fusion_of
-from warpsmith.hlo_passes.rewrite import Rewriting, rewritten, with_operands
+from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps, with_operands
+from warpsmith.hlo_passes.support.bodies import Body, Outer, elements_of, fusion_of
+from warpsmith.hlo_passes.wrap import wrap
 
-__all__ = ["split_reductions"]
+__all__ = ["CONTRACT", "run", "split_reductions"]
+
+CONTRACT = "R"
+
+
+def run(module: HloModule, target: Device) -> HloModule:
+    """The module with plain ops wrapped, then `split_reductions`."""
+    return split_reductions(wrap(module), target)
 
 
 def split_reductions(module: HloModule, target: Device) -> HloModule:
     """The module with every fusion split whose hero is a reduce that one block can't finish, or one core shouldn't."""
 
-    def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
-        return _split(at, old, at.operands(old), target) if old.opcode == "fusion" else at.keep(old)
+    def rule(at: Rewriting) -> HloInstruction | None:
+        return _split(at, at.old, at.operands(at.old), target) if at.old.opcode == "fusion" else None
 
-    return rewritten(module, replace)
+    return rewrite_steps(module, rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.shapes import TupleShape
 from warpsmith.hlo_passes.inline_calls import inline_calls
-from warpsmith.hlo_passes.rewrite import Rewriting, rewritten
-from warpsmith.hlo_passes.split import split_out
+from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps
+from warpsmith.hlo_passes.support.split import split_out
 
 __all__ = ["wrap"]
 
@@ -40,17 +40,18 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
     inlined = inline_calls(module)
     entry = inlined.entry
 
-    def replace(at: Rewriting, old: HloInstruction) -> HloInstruction:
+    def rule(at: Rewriting) -> HloInstruction | None:
+        old = at.old
         if old.opcode == "fusion":
             apart = _better_apart(at.computation, old, host(old), at.computation is entry) if host else []
-            return split_out(at, old, apart) if apart else at.keep(old)
+            return split_out(at, old, apart) if apart else None
         if _is_free_reshape(old):
             return at.emit(HloInstruction(old.name, "bitcast", old.shape, at.operands(old), origin=old.origin))
         scatters = takes is not None and old.opcode == "scatter"
         if not scatters and (
             host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry))
         ):
-            return at.keep(old)
+            return None
         body, outside = _body(old, at.fresh(f"wrapped_{old.opcode}"), in_place=scatters)
         at.bodies.append(body)
         attributes: dict[str, object] = {"kind": "kLoop", "calls": body}
@@ -60,10 +61,10 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
         fusion = HloInstruction(old.name, "fusion", old.shape, operands, frozen(attributes), origin=old.origin)
         if scatters and takes is not None and not takes(fusion):
             at.bodies.pop()
-            return at.keep(old)
+            return None
         return at.emit(fusion)
 
-    return rewritten(inlined, replace)
+    return rewrite_steps(inlined, rule)
 
 
 def _updates_in_place(computation: HloComputation, op: HloInstruction, entry: HloComputation) -> bool:

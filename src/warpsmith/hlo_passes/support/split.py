@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, frozen
 from warpsmith.hlo.shapes import TupleShape
-from warpsmith.hlo_passes.rewrite import Rewriting, with_operands
+from warpsmith.hlo_passes.kit import Rewriting, with_operands
 
 __all__ = ["split_out"]
 

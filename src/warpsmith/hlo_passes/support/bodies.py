@@ -11,7 +11,7 @@ from warpsmith.dtypes import DType
 from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, frozen
 from warpsmith.hlo.shapes import AnyShape, TupleShape
-from warpsmith.hlo_passes.rewrite import Rewriting, with_operands
+from warpsmith.hlo_passes.kit import Rewriting, with_operands
 
 __all__ = ["Body", "Outer", "elements_of", "fusion_of"]
 

@@ -10,31 +10,31 @@ import numpy as np
 from warpsmith.dtypes import by_name
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.hlo.shapes import Shape
-from warpsmith.hlo_passes.local import Site, of_dims
+from warpsmith.hlo_passes.kit import Rewriting, of_dims
 
 __all__ = ["flat_indices", "with_batch_components"]
 
 
-def flat_indices(site: Site, indices: HloInstruction, vector_dim: int) -> HloInstruction:
+def flat_indices(at: Rewriting, indices: HloInstruction, vector_dim: int) -> HloInstruction:
     """The indices as [N, K]: the vector's dim last (of size 1 where there is none), the others one dim, in order."""
     dims = indices.array_shape.dims
     if vector_dim == len(dims):
-        return site.reshape(indices, (math.prod(dims), 1))
+        return at.reshape(indices, (math.prod(dims), 1))
     order = [d for d in range(len(dims)) if d != vector_dim] + [vector_dim]
-    turned = site.transpose(indices, order)
-    return site.reshape(turned, (math.prod(dims[d] for d in order[:-1]), dims[vector_dim]))
+    turned = at.transpose(indices, order)
+    return at.reshape(turned, (math.prod(dims[d] for d in order[:-1]), dims[vector_dim]))
 
 
-def _wide_enough(site: Site, indices: HloInstruction, count: int) -> HloInstruction:
+def _wide_enough(at: Rewriting, indices: HloInstruction, count: int) -> HloInstruction:
     """The indices in a type that holds numbers below `count`."""
     shape = indices.array_shape
     if count - 1 <= np.iinfo(shape.dtype.numpy).max:
         return indices
-    return site.add("convert", Shape(by_name("s64"), shape.dims), [indices])
+    return at.add("convert", Shape(by_name("s64"), shape.dims), [indices])
 
 
 def with_batch_components(
-    site: Site,
+    at: Rewriting,
     indices: HloInstruction,
     component_dims: Sequence[int],
     vector_dim: int,
@@ -47,19 +47,19 @@ def with_batch_components(
         return indices, tuple(component_dims), vector_dim
     dims = list(indices.array_shape.dims)
     if vector_dim == len(dims):
-        indices = site.reshape(indices, (*dims, 1))
+        indices = at.reshape(indices, (*dims, 1))
     else:
-        indices = site.transpose(indices, [d for d in range(len(dims)) if d != vector_dim] + [vector_dim])
+        indices = at.transpose(indices, [d for d in range(len(dims)) if d != vector_dim] + [vector_dim])
     outer = indices.array_shape.dims[:-1]
-    indices = _wide_enough(site, indices, max(outer))
+    indices = _wide_enough(at, indices, max(outer))
     # Dims of the indices behind the vector have moved one to the front.
     places = [d if d < vector_dim else d - 1 for d in indices_batch]
     numbers: list[HloInstruction] = []
     for place in places:
         shape = Shape(indices.array_shape.dtype, (*outer, 1))
-        numbers.append(site.add("iota", shape, [], {"iota_dimension": place}))
+        numbers.append(at.add("iota", shape, [], {"iota_dimension": place}))
     total = indices.array_shape.dims[-1] + len(numbers)
-    joined = site.add(
+    joined = at.add(
         "concatenate", of_dims(indices, (*outer, total)), [*numbers, indices], {"dimensions": (len(outer),)}
     )
     return joined, (*operand_batch, *component_dims), len(outer)

@@ -1,7 +1,9 @@
-"""Named HLO rewrites: the text that they give, and that it means the same."""
+"""HLO passes by name: the text that they give, and that it means the same."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -9,175 +11,60 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ir.filecheck import check_file, run_line
 
 import warpsmith as ws
 from warpsmith.cli import main
 from warpsmith.compiler import simulate
 from warpsmith.devices import device
 from warpsmith.errors import UnknownPass
-from warpsmith.hlo import parse_hlo
+from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.verifier import verify_module
-from warpsmith.hlo_passes import REWRITES, apply, scatter_order
+from warpsmith.hlo_passes import apply, scatter_order
+from warpsmith.hlo_passes.manager import CONTRACTS, lookup, names
 from warpsmith.report.run.checked_run import random_inputs
 
-ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
-
-TEXTS = {
-    "gather-simplifier": (
-        """HloModule m
-ENTRY e {
-  x = f32[7,3] parameter(0)
-  i = s32[4,5] parameter(1)
-  ROOT g = f32[4,3,5] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, \
-index_vector_dim=2, slice_sizes={1,3}
-}""",
-        """HloModule m
-
-ENTRY e {
-  x = f32[7,3] parameter(0)
-  i = s32[4,5] parameter(1)
-  g.reshape = s32[20,1] reshape(i)
-  g.gather = f32[20,1,3] gather(x, g.reshape), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, \
-index_vector_dim=1, slice_sizes={1,3}
-  g.reshape.1 = f32[4,5,3] reshape(g.gather)
-  ROOT g.transpose = f32[4,3,5] transpose(g.reshape.1), dimensions={0,2,1}
-}""",
-    ),
-    "scatter-simplifier": (
-        f"""HloModule m
-{ADD}ENTRY e {{
-  x = f32[7,3] parameter(0)
-  i = s32[5] parameter(1)
-  u = f32[3,5] parameter(2)
-  ROOT s = f32[7,3] scatter(x, i, u), update_window_dims={{0}}, inserted_window_dims={{0}}, \
-scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add
-}}""",
-        """ENTRY e {
-  x = f32[7,3] parameter(0)
-  i = s32[5] parameter(1)
-  u = f32[3,5] parameter(2)
-  s.reshape = s32[5,1] reshape(i)
-  s.transpose = f32[5,3] transpose(u), dimensions={1,0}
-  s.reshape.1 = f32[5,1,3] reshape(s.transpose)
-  ROOT s.scatter = f32[7,3] scatter(x, s.reshape, s.reshape.1), update_window_dims={1,2}, \
-inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
-}""",
-    ),
-    "dynamic-index-splitter": (
-        """HloModule m
-ENTRY e {
-  x = f32[8,9] parameter(0)
-  i = s32[2] parameter(1)
-  ROOT s = f32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3}
-}""",
-        """HloModule m
-
-ENTRY e {
-  x = f32[8,9] parameter(0)
-  i = s32[2] parameter(1)
-  s.slice = s32[1] slice(i), slice={[0:1]}
-  s.reshape = s32[] reshape(s.slice)
-  s.slice.1 = s32[1] slice(i), slice={[1:2]}
-  s.reshape.1 = s32[] reshape(s.slice.1)
-  ROOT s.dynamic-slice = f32[2,3] dynamic-slice(x, s.reshape, s.reshape.1), dynamic_slice_sizes={2,3}
-}""",
-    ),
-    "dot-operand-upcaster": (
-        """HloModule m
-ENTRY e {
-  a = s8[4,8] parameter(0)
-  b = s8[8,4] parameter(1)
-  ROOT d = s32[4,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}""",
-        """HloModule m
-
-ENTRY e {
-  a = s8[4,8] parameter(0)
-  b = s8[8,4] parameter(1)
-  d.convert = s32[4,8] convert(a)
-  d.convert.1 = s32[8,4] convert(b)
-  ROOT d.dot = s32[4,4] dot(d.convert, d.convert.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}""",
-    ),
-    "comparison-expander": (
-        """HloModule m
-ENTRY e {
-  a = f32[8] parameter(0)
-  b = f32[8] parameter(1)
-  ROOT c = pred[8] compare(a, b), direction=LT, type=TOTALORDER
-}""",
-        """  c.bitcast-convert = s32[8] bitcast-convert(a)
-  c.constant = s32[] constant(31)
-  c.broadcast = s32[8] broadcast(c.constant), dimensions={}
-  c.constant.1 = s32[] constant(2147483647)
-  c.broadcast.1 = s32[8] broadcast(c.constant.1), dimensions={}
-  c.shift-right-arithmetic = s32[8] shift-right-arithmetic(c.bitcast-convert, c.broadcast)
-  c.and = s32[8] and(c.shift-right-arithmetic, c.broadcast.1)
-  c.xor = s32[8] xor(c.bitcast-convert, c.and)
-""",
-    ),
-    "scatter-order": (
-        """HloModule m
-keep_last { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }
-ENTRY e {
-  x = f32[8] parameter(0)
-  i = s32[3000,1] parameter(1)
-  u = f32[3000,1] parameter(2)
-  ROOT s = f32[8] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, \
-index_vector_dim=1, to_apply=keep_last
-}""",
-        """ sort(s.keys.0, s.keys.1), dimensions={0}, is_stable=true, to_apply=s.before
-""",
-    ),
-    "tree-reduction": (
-        f"""HloModule m
-{ADD}ENTRY e {{
-  x = f32[1048576] parameter(0)
-  z = f32[] constant(0)
-  ROOT r = f32[] reduce(x, z), dimensions={{0}}, to_apply=add
-}}""",
-        "f32[1024] reduce(",
-    ),
-    "inline-calls": (
-        """HloModule m
-double { p = f32[8] parameter(0) ROOT s = f32[8] add(p, p) }
-ENTRY e {
-  x = f32[8] parameter(0)
-  ROOT c = f32[8] call(x), to_apply=double
-}""",
-        "ROOT c = f32[8] add(x, x)",
-    ),
-}
+FILES = sorted((Path(__file__).parent / "text").glob("*.hlo"))
+TARGET = device("sm_90")
+EXACT = "E"
 
 
-def test_every_rewrite_has_a_text_test() -> None:
-    assert set(TEXTS) == set(REWRITES)
+def modules_of(path: Path) -> list[HloModule]:
+    """The modules of a text test, without its directives."""
+    chunks = re.split(r"^// -----.*$", path.read_text(), flags=re.MULTILINE)
+    return [parse_hlo("\n".join(line for line in each.splitlines() if not line.startswith("//"))) for each in chunks]
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_the_text_that_a_rewrite_gives(name: str) -> None:
-    before, after = TEXTS[name]
-    module = parse_hlo(before)
-    found = apply(module, name, device("sm_90"))
-    assert after in str(found)
-    verify_module(found)
-    assert parse_hlo(str(found)) == found
-    assert str(apply(found, name, device("sm_90"))) == str(found), "a second time changes nothing"
+def test_every_pass_has_a_text_test_a_mark_and_a_picture() -> None:
+    """A pass that nobody sees at work, or of which nobody knows what it may change, could do anything."""
+    assert {run_line(path.read_text()) for path in FILES} == set(names())
+    for name in names():
+        assert lookup(name).contract in CONTRACTS
+        assert lookup(name).doc.startswith(f"{name}: ")
+        assert "->" in lookup(name).doc
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_rewrite_keeps_the_meaning(name: str) -> None:
-    module = parse_hlo(TEXTS[name][0])
-    inputs = random_inputs(module, 3)
-    same(ws.evaluate(module, *inputs), ws.evaluate(apply(module, name, device("sm_90")), *inputs), name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_text_that_a_pass_gives(path: Path) -> None:
+    """What a pass makes would differ from what its picture and its readers expect."""
+    check_file(path, lambda text, passes: str(apply(parse_hlo(text), passes, TARGET)))
 
 
-def same(mine: list[Any], theirs: list[Any], name: str) -> None:
-    for a, b in zip(mine, theirs, strict=True):
-        if name == "tree-reduction":
-            np.testing.assert_allclose(a, b, rtol=1e-4)
-        else:
-            np.testing.assert_array_equal(a, b)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_pass_keeps_the_meaning_and_settles(path: Path) -> None:
+    """The module after a pass would be no HLO, mean something else, or change with every run."""
+    name = run_line(path.read_text())
+    for module in modules_of(path):
+        found = apply(module, name, TARGET)
+        verify_module(found)
+        assert parse_hlo(str(found)) == found
+        assert apply(found, name, TARGET) == found
+        inputs = random_inputs(module, 3)
+        for a, b in zip(ws.evaluate(module, *inputs), ws.evaluate(found, *inputs), strict=True):
+            if lookup(name).contract == EXACT:
+                np.testing.assert_array_equal(a, b)
+            else:
+                np.testing.assert_allclose(a, b, rtol=1e-4)
 
 
 def _indexed_dims(rng: Random, rank: int) -> tuple[list[int], list[int], list[int]]:
@@ -278,7 +165,7 @@ def test_simplified_gathers_and_scatters_of_every_form_mean_the_same(seed: int, 
     rng = Random(seed)
     module = parse_hlo((random_gather if name == "gather-simplifier" else random_scatter)(rng))
     verify_module(module)
-    simple = apply(module, name, device("sm_90"))
+    simple = apply(module, name, TARGET)
     verify_module(simple)
     inputs = index_inputs(module, rng)
     np.testing.assert_array_equal(ws.evaluate(simple, *inputs)[0], ws.evaluate(module, *inputs)[0])
@@ -295,7 +182,7 @@ def test_scatters_of_every_form_keep_their_order(seed: int, most: int) -> None:
         patch.setattr(scatter_order, "MOST_SEARCHED", most)
         inputs = index_inputs(module, rng)
         (wanted,) = ws.evaluate(module, *inputs)
-        rewritten = apply(module, "scatter-order", device("sm_90"))
+        rewritten = apply(module, "scatter-order", TARGET)
         verify_module(rewritten)
         np.testing.assert_array_equal(ws.evaluate(rewritten, *inputs)[0], wanted)
         found = simulate(module, *inputs, stage="buffers", deterministic=True)
@@ -310,7 +197,7 @@ f {
   i = s32[2] parameter(1)
   ROOT s = f32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3}
 }""")
-    found = apply(module, "dynamic-index-splitter", device("sm_90"))
+    found = apply(module, "dynamic-index-splitter", TARGET)
     assert "fusion" in str(found)
     assert "s.reshape.1" in str(found)
     verify_module(found)
@@ -318,17 +205,33 @@ f {
 
 def test_what_no_rule_touches_is_the_same_object() -> None:
     module = parse_hlo("HloModule m\nENTRY e { x = f32[8] parameter(0) ROOT y = f32[8] negate(x) }")
-    assert apply(module, "gather-simplifier,comparison-expander", device("sm_90")) is module
+    assert apply(module, "gather-simplifier,comparison-expander", TARGET) is module
 
 
-def test_the_command_prints_a_rewritten_module(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+VECTOR = "HloModule m\nENTRY e { x = f32[8] parameter(0) i = s32[1] parameter(1) ROOT s = f32[2] dynamic-slice(x, i), \
+dynamic_slice_sizes={2} }"
+
+
+@pytest.mark.parametrize("words", [["print", "--rewrites"], ["opt", "--passes"]])
+def test_the_command_prints_a_rewritten_module(
+    words: list[str], tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The passes couldn't be tried on a file."""
     file = tmp_path / "m.hlo"
-    file.write_text(TEXTS["dynamic-index-splitter"][0])
-    assert main(["hlo", "print", str(file), "--rewrites", "dynamic-index-splitter"]) == 0
-    assert "s.reshape.1" in capsys.readouterr().out
+    file.write_text(VECTOR)
+    assert main(["hlo", words[0], str(file), words[1], "inline-calls,dynamic-index-splitter"]) == 0
+    assert parse_hlo(capsys.readouterr().out) == apply(parse_hlo(VECTOR), "dynamic-index-splitter", TARGET)
 
 
-def test_an_unknown_rewrite_is_named() -> None:
-    module = parse_hlo(TEXTS["gather-simplifier"][0])
+def test_the_command_lists_the_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody could tell which passes there are, nor what they may change."""
+    assert main(["hlo", "opt", "--list-passes"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{name}\n" in listed for name in names())
+    assert CONTRACTS["R"] in listed
+
+
+def test_an_unknown_pass_is_named() -> None:
+    """A slip of the pen would do nothing, or be answered without a help."""
     with pytest.raises(UnknownPass, match="gather-simplifier"):
-        apply(module, "gather-simplifer", device("sm_90"))
+        apply(parse_hlo(VECTOR), "gather-simplifer", TARGET)

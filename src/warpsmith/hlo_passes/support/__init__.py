@@ -1,0 +1,1 @@
+"""What several HLO passes share, beside the kit."""
