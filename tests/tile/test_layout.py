@@ -455,3 +455,25 @@ def test_packing_undoes_unpacking(rows: int, columns: int, factor: int) -> None:
     assert wide.pack(factor).canonical(fuse=False) == TileLayout(
         S[(rows, columns, 1) : (columns + 3, 1, 1)] + 7
     ).canonical(fuse=False)
+
+
+def test_axes_by_name_are_those_axes() -> None:
+    """If this failed, a name would match nothing, and `size("laneid")` be 1."""
+    layout = TileLayout(S[(32, 8) : (1 @ laneid, 1)], offset={"laneid": 0})
+    assert (layout.size("laneid"), layout.span("laneid"), layout.size("m")) == (32, 32, 8)
+    assert owners(layout, {"laneid": 3}) == owners(layout, {laneid: 3}) == list(range(24, 32))
+    assert layout.broadcast(2, 0, "laneid").shard[0].axis is laneid
+    with pytest.raises(InvalidLayout, match=r"no axis is called 'lane'\n.*did you mean 'laneid'"):
+        layout.size("lane")
+    with pytest.raises(InvalidLayout, match="an axis is one such as laneid, or its name, not 3"):
+        layout.size(3)
+
+
+def test_a_swizzle_refuses_what_it_would_drop() -> None:
+    """If this failed, a tile in the place of `inner` would be dropped without a word."""
+    tile = TileLayout(S[8, 64])
+    with pytest.raises(InvalidLayout, match=r"inner is True or False, not TileLayout.*\n.*tile=layout"):
+        ComposeLayout(3, 3, 3, tile)
+    assert ComposeLayout(3, 3, 3, tile=tile).tile == tile
+    with pytest.raises(InvalidLayout, match="a length is an integer, not 'x'"):
+        ComposeLayout("x", 3, 3)

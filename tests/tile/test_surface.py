@@ -262,10 +262,41 @@ def test_a_kept_extent_of_1_may_be_left_out_as_well() -> None:
 
 
 def test_every_axis_is_imported_beside_the_language() -> None:
+    """If this failed, an axis would be out of reach, or a letter of the author's own would be taken by one."""
     import warpsmith.tile
     from warpsmith.tile.layout import AXES
 
-    assert {name: getattr(warpsmith.tile, name, None) for name in AXES} == dict(AXES)
+    letters = {"m", "P", "F"}
+    assert {n: getattr(warpsmith.tile, n, None) for n in AXES if n not in letters} == {
+        n: axis for n, axis in AXES.items() if n not in letters
+    }
+    assert not letters & vars(warpsmith.tile).keys()
+    assert [warpsmith.tile.axis(name) for name in letters] == [AXES[name] for name in letters]
+
+
+def test_help_says_what_may_be_called_and_with_what() -> None:
+    """If this failed, `dir(T)` would list what the module imports, or `help` would name a primitive and no more."""
+    from warpsmith.tile import T, Tx
+
+    assert {"match_buffer", "jit", "prim_func", "Buffer", "max"} <= set(dir(T))
+    assert not {"Any", "views", "current", "annotations"} & set(dir(T))
+    assert "copy(dst, src): dst = src\n" in str(Tx.cta.copy.__doc__)
+    assert "It computes in float types." in str(Tx.sqrt.__doc__)
+    assert "T.cta_id" not in str(T.lane_id.__doc__) != str(T.cta_id.__doc__)
+
+
+def test_extents_that_are_named_together_have_their_own_names() -> None:
+    """If this failed, `h` and `w` would both be called `n`, and arguments by name would mean either."""
+    text = """
+@T.prim_func
+def k(A_ptr: T.handle):
+    h, w = T.int32(), T.int32()
+    A = T.match_buffer(A_ptr, (h, w), "float32")
+    T.device_entry()
+    T.cta_id([1])
+    T.thread_id([32])
+"""
+    assert [p.name for p in read(text).parameters] == ["A_ptr", "h", "w"]
 
 
 def test_the_command_keeps_a_finding_apart_from_a_difference(

@@ -8,32 +8,35 @@
 
 from __future__ import annotations
 
-from warpsmith.tile import layout as _layout
 from warpsmith.tile.frontend.namespaces import language as T
 from warpsmith.tile.frontend.namespaces.primitives import Tx
+from warpsmith.tile.layout import (
+    AXES,
+    ComposeLayout,
+    R,
+    S,
+    TileLayout,
+    laneid,
+    mma_a,
+    mma_b,
+    mma_c,
+    tid_in_wg,
+    tx,
+    warpid,
+    wgid,
+    wid_in_wg,
+)
+from warpsmith.tile.layout import axis_of as axis
 from warpsmith.tile.program import JitKernel, Kernel
 
-S, R, TileLayout, ComposeLayout = _layout.S, _layout.R, _layout.TileLayout, _layout.ComposeLayout
-laneid, warpid, wgid, tid_in_wg, wid_in_wg, tx, m = (
-    _layout.laneid,
-    _layout.warpid,
-    _layout.wgid,
-    _layout.tid_in_wg,
-    _layout.wid_in_wg,
-    _layout.tx,
-    _layout.m,
-)
-bx, by, bz, cbx, cby, cbz = (_layout.AXES[name] for name in ("bx", "by", "bz", "cbx", "cby", "cbz"))
-P, F, Bank, TLane, TCol = (_layout.AXES[name] for name in ("P", "F", "Bank", "TLane", "TCol"))
-mma_a, mma_b, mma_c = _layout.mma_a, _layout.mma_b, _layout.mma_c
+bx, by, bz, cbx, cby, cbz = (AXES[name] for name in ("bx", "by", "bz", "cbx", "cby", "cbz"))
+Bank, TLane, TCol = AXES["Bank"], AXES["TLane"], AXES["TCol"]
 
 __all__ = [
     "Bank",
     "ComposeLayout",
-    "F",
     "JitKernel",
     "Kernel",
-    "P",
     "R",
     "S",
     "T",
@@ -41,6 +44,7 @@ __all__ = [
     "TLane",
     "TileLayout",
     "Tx",
+    "axis",
     "bx",
     "by",
     "bz",
@@ -48,7 +52,6 @@ __all__ = [
     "cby",
     "cbz",
     "laneid",
-    "m",
     "mma_a",
     "mma_b",
     "mma_c",

@@ -121,13 +121,20 @@ class Statements(Expressions):
 
     def assign(self, node: ast.Assign) -> None:
         """`name = value` or `buffer[index] = value`; several targets take it from left to right."""
-        first = node.targets[0]
-        makes = isinstance(first, ast.Name) and isinstance(node.value, ast.Call)
-        self.state.target = first.id if makes and isinstance(first, ast.Name) else ""
-        value = self.evaluate(node.value)
-        self.state.target = ""
+        value = self._named(node.targets[0], node.value)
         for target in node.targets:
             self.bind(target, value)
+
+    def _named(self, target: ast.expr, source: ast.expr) -> Any:
+        """The value of a right side; what it makes is called as the left side says, part by part."""
+        parts = source.elts if isinstance(source, ast.Tuple) else []
+        if isinstance(target, ast.Tuple) and len(target.elts) == len(parts) and _are_plain(parts):
+            return tuple(self._named(each, part) for each, part in zip(target.elts, parts, strict=True))
+        makes = isinstance(target, ast.Name) and isinstance(source, ast.Call)
+        self.state.target = target.id if makes and isinstance(target, ast.Name) else ""
+        value = self.evaluate(source)
+        self.state.target = ""
+        return value
 
     def annotated(self, node: ast.AnnAssign) -> None:
         """`name: type = value`: a variable of a device type."""
@@ -399,3 +406,8 @@ _HANDLERS: dict[type[ast.stmt], Any] = {
     ast.FunctionDef: Statements.define,
     ast.Return: Statements.return_,
 }
+
+
+def _are_plain(parts: Sequence[ast.expr]) -> bool:
+    """Whether no part stands for several."""
+    return not any(isinstance(part, ast.Starred) for part in parts)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from warpsmith.tile.layout.axes import AXES, Axis, axis_named
+from warpsmith.tile.layout.axes import AXES, Axis, axis_of
 from warpsmith.tile.layout.banks import bank_turns
 from warpsmith.tile.layout.inverse import partition_map
 from warpsmith.tile.layout.iters import Iter
@@ -39,7 +39,7 @@ __all__ = [
     "S",
     "Spec",
     "TileLayout",
-    "axis_named",
+    "axis_of",
     "bank_turns",
     "covers",
     "direct_sum",

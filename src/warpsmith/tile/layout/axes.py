@@ -12,7 +12,7 @@ from typing import SupportsIndex
 
 from warpsmith.errors import InvalidLayout, did_you_mean
 
-__all__ = ["AXES", "FUSED", "SPLIT", "Axis", "Strided", "axis_named", "integer"]
+__all__ = ["AXES", "FUSED", "SPLIT", "Axis", "Strided", "axis_of", "integer"]
 
 
 def integer(item: object, what: str) -> int:
@@ -101,11 +101,15 @@ SPLIT: Mapping[tuple[str, str], tuple[str, str, int]] = {
 """By axis and the scope to split at: the outer axis, the inner one, and how many of the inner make one of the outer."""
 
 
-def axis_named(name: str) -> Axis:
-    """The axis called `name`.  InvalidLayout, with the nearest name, where there is none."""
-    found = AXES.get(name)
+def axis_of(given: object) -> Axis:
+    """An axis, or the one that a name stands for.  InvalidLayout, with the nearest name, where there is none."""
+    if isinstance(given, Axis):
+        return given
+    if not isinstance(given, str):
+        raise InvalidLayout(f"an axis is one such as laneid, or its name, not {given!r}")
+    found = AXES.get(given)
     if found is None:
         raise InvalidLayout(
-            f"no axis is called '{name}'", help=did_you_mean(name, AXES) or f"the axes are {', '.join(AXES)}"
+            f"no axis is called '{given}'", help=did_you_mean(given, AXES) or f"the axes are {', '.join(AXES)}"
         )
     return found

@@ -11,13 +11,13 @@ from itertools import product
 
 from warpsmith.errors import InvalidLayout, did_you_mean
 from warpsmith.indexing import Expr, IndexingMap, const, dim
-from warpsmith.tile.layout.axes import Axis
+from warpsmith.tile.layout.axes import Axis, axis_of
 from warpsmith.tile.layout.inverse import chain
 from warpsmith.tile.layout.tile_layout import TileLayout
 
 __all__ = ["Place", "covers", "is_injective", "owners", "places", "to_indexing_map"]
 
-Place = Mapping[Axis, int]
+Place = Mapping[Axis, int] | Mapping[str, int]
 """A value for each axis of a layout."""
 
 _SCOPES: Mapping[str, tuple[str, ...]] = {
@@ -73,7 +73,8 @@ def owners(layout: TileLayout, place: Place) -> list[int]:
 
     With thread axes alone: what a thread holds.
     """
-    found = (flat for flat, each in places(layout) if all(each.get(axis, 0) == at for axis, at in place.items()))
+    wanted = {axis_of(axis): at for axis, at in place.items()}
+    found = (flat for flat, each in places(layout) if all(each.get(axis, 0) == at for axis, at in wanted.items()))
     return list(dict.fromkeys(found))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.tile.layout.axes import SPLIT, Axis, axis_named
+from warpsmith.tile.layout.axes import SPLIT, Axis, axis_of
 from warpsmith.tile.layout.iters import Iter
 from warpsmith.tile.layout.tile_layout import TileLayout, row_major
 
@@ -164,12 +164,12 @@ def _split(each: Iter, outer: str, inner: str, size: int) -> list[Iter] | None:
     """A factor along an axis of which `size` steps of the inner axis make one of the outer."""
     reach = each.extent * each.stride
     if each.stride == 0 or reach <= size:
-        return [each.along(each.stride, axis_named(inner))]
+        return [each.along(each.stride, axis_of(inner))]
     if size % each.stride == 0 and reach % size == 0:
         return [
-            Iter(reach // size, 1, axis_named(outer)),
-            Iter(size // each.stride, each.stride, axis_named(inner)),
+            Iter(reach // size, 1, axis_of(outer)),
+            Iter(size // each.stride, each.stride, axis_of(inner)),
         ]
     if each.stride % size == 0:
-        return [each.along(each.stride // size, axis_named(outer))]
+        return [each.along(each.stride // size, axis_of(outer))]
     return None

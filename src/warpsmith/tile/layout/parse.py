@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.tile.layout.axes import AXES, Axis, axis_named
+from warpsmith.tile.layout.axes import AXES, Axis, axis_of
 from warpsmith.tile.layout.iters import Iter
 from warpsmith.tile.layout.swizzle import ComposeLayout
 from warpsmith.tile.layout.tile_layout import TileLayout
@@ -64,7 +64,7 @@ def _iters(extents: str, strides: str, whole: str) -> tuple[Iter, ...]:
 
 
 def _distance(match: re.Match[str]) -> tuple[Axis, int]:
-    return axis_named(match[2]) if match[2] else M, int(match[1])
+    return axis_of(match[2]) if match[2] else M, int(match[1])
 
 
 def _unreadable(part: str, whole: str) -> InvalidLayout:

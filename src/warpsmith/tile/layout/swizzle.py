@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from warpsmith.errors import InvalidLayout
+from warpsmith.tile.layout.axes import integer
 from warpsmith.tile.layout.tile_layout import TileLayout, row_major
 
 __all__ = ["ComposeLayout", "swizzle_for"]
@@ -28,8 +29,16 @@ class ComposeLayout:
     __slots__ = ("atom_len", "inner", "per_element", "swizzle_len", "tile")
 
     def __init__(
-        self, per_element: int, swizzle_len: int, atom_len: int, inner: bool = True, tile: TileLayout | None = None
+        self,
+        per_element: int,
+        swizzle_len: int,
+        atom_len: int,
+        inner: bool | TileLayout = True,
+        tile: TileLayout | None = None,
     ) -> None:
+        per_element, swizzle_len, atom_len = (integer(n, "a length") for n in (per_element, swizzle_len, atom_len))
+        if isinstance(inner, TileLayout) or inner not in (True, False):
+            raise InvalidLayout(f"inner is True or False, not {inner!r}", help="ComposeLayout(3, 3, 3, tile=layout)")
         if per_element < 0 or swizzle_len < 0 or atom_len < swizzle_len:
             raise InvalidLayout(
                 f"swizzle({per_element}, {swizzle_len}, {atom_len}) isn't well formed",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from warpsmith.errors import InvalidLayout
-from warpsmith.tile.layout.axes import AXES, FUSED, Axis, axis_named
+from warpsmith.tile.layout.axes import AXES, FUSED, Axis, axis_of
 from warpsmith.tile.layout.grouping import grouped, sliced_group
 from warpsmith.tile.layout.iters import Amount, Iter, digits, merged, product
 from warpsmith.tile.layout.notation import Spec, layout_text
@@ -49,8 +49,8 @@ class TileLayout:
             raise InvalidLayout(f"a layout is made of S[...], not {spec!r}", help="TileLayout(S[(32, 8) : (8, 1)])")
         given = spec or Spec()
         total: dict[Axis, int] = {}
-        for axis, amount in (offset or {}).items():
-            total[axis] = total.get(axis, 0) + amount
+        for at, amount in (offset or {}).items():
+            total[axis_of(at)] = total.get(axis_of(at), 0) + amount
         for each in given.offset:
             total[each.axis] = total.get(each.axis, 0) + each.amount
         self.shard = (*given.shard, *shard)
@@ -91,12 +91,14 @@ class TileLayout:
         )
 
     # ----------------------------------------------------------------------------------------------------- measures
-    def size(self, axis: Axis | None = None) -> int:
+    def size(self, axis: Axis | str | None = None) -> int:
         """How many elements it places (along one axis: the product of its factors there)."""
-        return product(each for each in self.shard if axis is None or each.axis == axis)
+        only = None if axis is None else axis_of(axis)
+        return product(each for each in self.shard if only is None or each.axis == only)
 
-    def span(self, axis: Axis | None = None) -> int:
+    def span(self, axis: Axis | str | None = None) -> int:
         """One more than the greatest place along an axis; without one, along all memory axes together."""
+        axis = None if axis is None else axis_of(axis)
         total = 1
         for each in (*self.shard, *self.replica):
             if each.axis == axis or (axis is None and not each.axis.is_thread):
@@ -222,7 +224,7 @@ class TileLayout:
 
         def along(axis: Axis) -> tuple[Axis, int]:
             name, factor = table.get(axis.name, (axis.name, 1))
-            return axis_named(name), factor
+            return axis_of(name), factor
 
         def fused(each: Iter) -> Iter:
             axis, factor = along(each.axis)
@@ -325,9 +327,9 @@ class TileLayout:
         shard = [*map(narrower, rest), Iter(last.extent // factor, 1, last.axis)]
         return self._with(shard, [narrower(each) for each in self.replica], offset)
 
-    def broadcast(self, extent: int, position: int, axis: Axis = M) -> TileLayout:
+    def broadcast(self, extent: int, position: int, axis: Axis | str = M) -> TileLayout:
         """With a factor of stride 0 put in: `extent` elements that share a place."""
-        return self._with(shard=(*self.shard[:position], Iter(extent, 0, axis), *self.shard[position:]))
+        return self._with(shard=(*self.shard[:position], Iter(extent, 0, axis_of(axis)), *self.shard[position:]))
 
     def permute(self, order: Sequence[int]) -> TileLayout:
         """The factors in another order."""

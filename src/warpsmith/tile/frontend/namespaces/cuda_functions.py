@@ -138,9 +138,7 @@ class CudaFunctions:
         if needs is not None:
             raise InvalidTileProgram(f"T.cuda.{name} needs {needs}; no lowering here uses it yet")
         known = [each for each in vars(CudaFunctions) if not each.startswith("_")] + [*_NEEDS_HARDWARE]
-        raise TileSyntaxError(
-            f"T.cuda has no '{name}'", help=did_you_mean(name, known) or f"it has {', '.join(known[:4])}"
-        )
+        raise TileSyntaxError(f"T.cuda has no '{name}'", help=did_you_mean(name, known) or f"it has {', '.join(known)}")
 
 
 def _element(state: KernelState, place: Region, count: Scalar | int) -> Region:

@@ -14,7 +14,8 @@ from warpsmith.tile import layout as layouts
 from warpsmith.tile.frontend import numbers, views
 from warpsmith.tile.frontend.namespaces import cuda_functions, loops, ptx_functions
 from warpsmith.tile.frontend.namespaces import scopes as scope_ids
-from warpsmith.tile.frontend.namespaces.annotations import Buffer, Constexpr, DTypeName, Handle, Let
+from warpsmith.tile.frontend.namespaces.annotations import Buffer as Buffer
+from warpsmith.tile.frontend.namespaces.annotations import Constexpr, DTypeName, Handle, Let
 from warpsmith.tile.frontend.objects import META_CLASSES
 from warpsmith.tile.frontend.state import current
 from warpsmith.tile.frontend.subscripts import shape_values
@@ -22,120 +23,16 @@ from warpsmith.tile.frontend.values import Buffer as BufferValue
 from warpsmith.tile.frontend.values import Inline, Parameter, Scalar
 from warpsmith.tile.model import dtypes as dt
 from warpsmith.tile.model.buffers import buffer_of
-from warpsmith.tile.program import jit, prim_func
+from warpsmith.tile.program import captured_names, source_of
+from warpsmith.tile.program import jit as jit
+from warpsmith.tile.program import prim_func as prim_func
 
-__all__ = [
-    "Buffer",
-    "ComposeLayout",
-    "R",
-    "S",
-    "Select",
-    "TileLayout",
-    "abs",
-    "alloc_buffer",
-    "alloc_local",
-    "alloc_shared",
-    "bfloat16",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bool",
-    "cast",
-    "ceil",
-    "ceildiv",
-    "cluster_id",
-    "constexpr",
-    "cos",
-    "cta_id",
-    "cta_id_in_cluster",
-    "cta_id_in_pair",
-    "cuda",
-    "decl_buffer",
-    "device_entry",
-    "erf",
-    "evaluate",
-    "exp",
-    "exp2",
-    "filter",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float16",
-    "float32",
-    "float64",
-    "floor",
-    "floordiv",
-    "floormod",
-    "fma",
-    "func_attr",
-    "grid",
-    "handle",
-    "if_then_else",
-    "infinity",
-    "inline",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "jit",
-    "lane_id",
-    "let",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "match_buffer",
-    "max",
-    "max_value",
-    "meta_class",
-    "meta_var",
-    "min",
-    "min_value",
-    "nan",
-    "pow",
-    "prim_func",
-    "ptx",
-    "reinterpret",
-    "round",
-    "rsqrt",
-    "serial",
-    "shape",
-    "shift_left",
-    "shift_right",
-    "sigmoid",
-    "sin",
-    "sqrt",
-    "tan",
-    "tanh",
-    "thread_binding",
-    "thread_id",
-    "thread_id_in_wg",
-    "trunc",
-    "truncdiv",
-    "truncmod",
-    "tvm_warp_shuffle",
-    "tvm_warp_shuffle_down",
-    "tvm_warp_shuffle_up",
-    "tvm_warp_shuffle_xor",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "unroll",
-    "vectorized",
-    "warp_id",
-    "warp_id_in_wg",
-    "warpgroup_id",
-]
+_IMPORTED = frozenset(globals()) - {"Buffer", "jit", "prim_func"}  # what stands above is no name of `T`, but for these
 
 _Class = TypeVar("_Class")
 TileLayout, ComposeLayout, S, R = layouts.TileLayout, layouts.ComposeLayout, layouts.S, layouts.R
-serial, unroll, vectorized, grid, thread_binding = (
-    loops.serial,
-    loops.unroll,
-    loops.vectorized,
-    loops.grid,
-    loops.thread_binding,
-)
+serial, unroll, vectorized = loops.serial, loops.unroll, loops.vectorized
+grid, thread_binding = loops.grid, loops.thread_binding
 cuda, ptx = cuda_functions.CudaFunctions(), ptx_functions.PtxFunctions()
 tvm_warp_shuffle = cuda_functions.warp_shuffle
 tvm_warp_shuffle_up = cuda_functions.warp_shuffle_up
@@ -163,8 +60,6 @@ class _InlineDecorator:
     is_inline_decorator = True
 
     def __call__(self, function: Callable[..., Any]) -> Inline:
-        from warpsmith.tile.program import captured_names, source_of
-
         source = source_of(function)
         return Inline(source.node, captured_names(function, 2), source.file)
 
@@ -210,7 +105,19 @@ def match_buffer(
     offset_factor: int = 1,
     layout: Any = "default",
 ) -> BufferValue:
-    """Give a handle its shape, dtype and layout (default: row-major, dense)."""
+    """Give a `T.handle` parameter its shape, element type and layout; stands before `T.device_entry()`.
+
+    shape: an extent or a tuple of them: positive integers, `T.constexpr` constants, or symbolic ones (`n = T.int32()`,
+        also in an expression: `n * 4`), which a run takes from the arrays' shapes.
+    dtype: "float32", T.float32 ...: the array must have it; nothing is converted.
+    strides: elements (not bytes) to the next index of each dim.  Without: row-major, dense.
+    elem_offset: elements before the first one.
+    align: bytes that the array's address is a multiple of, which widens vectors.
+    layout: a TileLayout or ComposeLayout instead of strides: where the array's element [i, j] lies in memory.
+
+    Gives the buffer.  InvalidTileProgram for a parameter that isn't a handle or is bound twice, a shape with an extent
+    below 1, and a layout or strides of another size or together with symbolic extents.
+    """
     if type(param).__name__ != "Parameter":
         raise InvalidTileProgram("T.match_buffer binds a parameter that is a T.handle")
     if scope != "global":
@@ -223,14 +130,26 @@ def match_buffer(
 def alloc_buffer(
     shape: Any, dtype: Any = "float32", scope: str = "global", layout: Any = "default", align: int = 64, **options: Any
 ) -> BufferValue:
-    """Memory of the kernel's own: scope "shared" (a block's), "shared.dyn", or "local" (a thread's registers)."""
+    """Memory of the kernel's own, whose contents are undefined at first; stands after `T.device_entry()`.
+
+    shape: known extents, in elements.
+    dtype: "float32", T.float32 ...
+    scope: "shared", the block's (48 KB of all in a kernel); "shared.dyn", one array of the block's as large as the
+        device allows; "local", registers: each thread's own, or with thread axes in the layout spread over threads.
+    layout: a TileLayout or ComposeLayout of as many elements as the shape.  "default": row-major, dense.  Memory is
+        as large as the layout reaches, padding included.
+    align: bytes, a power of two.
+
+    Gives the buffer.  InvalidTileProgram for another scope, symbolic extents, a layout of another size or that begins
+    before its buffer, and a second array in "shared.dyn"; more shared memory than there is, when it is compiled.
+    """
     if options:
         raise InvalidTileProgram(f"T.alloc_buffer has no option '{next(iter(options))}'")
     return views.allocate(current("T.alloc_buffer"), shape, dtype, scope, layout, align)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", layout: Any = "default", align: int = 64) -> BufferValue:
-    """`alloc_buffer` in the block's shared memory."""
+    """`alloc_buffer` with scope "shared": memory of the block, of known extents in elements, `align` in bytes."""
     return alloc_buffer(shape, dtype, "shared", layout, align)
 
 
@@ -244,7 +163,14 @@ def decl_buffer(
     align: int = 64,
     layout: Any = "default",
 ) -> BufferValue:
-    """Another buffer over the memory that `data` (a buffer's `.data`) points at; without one, `alloc_buffer`."""
+    """Another buffer over the memory that `data` (a buffer's `.data`) points at; without one, `alloc_buffer`.
+
+    shape, dtype, strides, layout: as `match_buffer`, of known extents.
+    elem_offset: elements of `dtype` before its first one, from where the memory of `data` begins.
+    scope: that of `data`, if given.
+
+    InvalidTileProgram where it reaches out of that memory, or sees bool as another type.
+    """
     state = current("T.decl_buffer")
     if data is None:
         return views.allocate(state, shape, dtype, scope or "global", layout, align)
@@ -257,12 +183,12 @@ def decl_buffer(
 
 
 def alloc_local(shape: Any, dtype: Any = "float32", layout: Any = "default", align: int = 64) -> BufferValue:
-    """`alloc_buffer` in registers."""
+    """`alloc_buffer` with scope "local": registers, each thread's own or by `layout` spread over threads."""
     return alloc_buffer(shape, dtype, "local", layout, align)
 
 
 def device_entry() -> None:
-    """All that follows runs on the device."""
+    """All that follows runs on the device, in every thread.  TileSyntaxError where it stands a second time."""
     state = current("T.device_entry")
     if state.in_device:
         raise TileSyntaxError("T.device_entry() stands once in a kernel")
@@ -270,20 +196,33 @@ def device_entry() -> None:
     state.b.create("tile.device_entry")
 
 
-def _id(kind: str) -> Callable[..., Any]:
+def _id(kind: str, what: str) -> Callable[..., Any]:
     def declare(extents: Any = None, *, preferred: Any = None, dtype: str = "int32") -> Any:
         return scope_ids.declare(current(f"T.{kind}"), kind, extents, preferred, dtype)
 
     declare.__name__ = kind
-    declare.__doc__ = f"The {kind.replace('_', ' ')}, of so many; without extents their number is inferred."
+    declare.__doc__ = f"""{what}
+
+    extents: how many there are: an integer, or a list of up to three (x first) for as many ids.  Without, what follows
+        from the other ids and from 32 lanes in a warp and 128 threads in a warpgroup is inferred.
+    dtype: "int32" or "uint32".
+
+    Gives a scalar, or a tuple of them.  InvalidTileProgram for an extent that isn't a positive integer known while the
+    kernel is read, or that contradicts another id.
+    """
     return declare
 
 
-cluster_id, cta_id, cta_id_in_cluster, cta_id_in_pair = map(
-    _id, ("cluster_id", "cta_id", "cta_id_in_cluster", "cta_id_in_pair")
-)
-warpgroup_id, warp_id, warp_id_in_wg = map(_id, ("warpgroup_id", "warp_id", "warp_id_in_wg"))
-lane_id, thread_id, thread_id_in_wg = map(_id, ("lane_id", "thread_id", "thread_id_in_wg"))
+cta_id = _id("cta_id", "The number of this block (CTA) in the grid: blockIdx.")
+warpgroup_id = _id("warpgroup_id", "The number of this thread's warpgroup, 128 threads, in its block.")
+warp_id = _id("warp_id", "The number of this thread's warp, 32 threads, in its block.")
+warp_id_in_wg = _id("warp_id_in_wg", "The number of this thread's warp in its warpgroup: 0 to 3.")
+lane_id = _id("lane_id", "The number of this thread in its warp: 0 to 31.")
+thread_id = _id("thread_id", "The number of this thread in its block: threadIdx, or all in one for a single id.")
+thread_id_in_wg = _id("thread_id_in_wg", "The number of this thread in its warpgroup: 0 to 127.")
+cluster_id = _id("cluster_id", "The number of this block's cluster.  No lowering here uses clusters: refused.")
+cta_id_in_cluster = _id("cta_id_in_cluster", "The number of this block in its cluster.  Refused, as cluster_id is.")
+cta_id_in_pair = _id("cta_id_in_pair", "The number of this block in its pair.  Refused: no lowering here uses pairs.")
 
 
 # -------------------------------------------------------------------------------------------------------------- scalars
@@ -293,7 +232,7 @@ def _number(value: Any) -> Any:
 
 
 def cast(value: Any, dtype: Any) -> Scalar:
-    """Convert a scalar."""
+    """A scalar in another type ("float32", T.float32 ...): floats to integers towards zero, to floats by rounding."""
     return current("T.cast").scalars.cast(_number(value), views.type_of(dtype))
 
 
@@ -301,15 +240,19 @@ def _function(name: str) -> Callable[[Any], Any]:
     def apply(value: Any) -> Any:
         return current(f"T.{name}").scalars.function(name, _number(value))
 
-    apply.__name__, apply.__doc__ = name, f"{name} of a scalar."
+    apply.__name__ = name
+    apply.__doc__ = f"{name} of a scalar, of a float type but for abs, in that type; of a Python number a number."
     return apply
 
 
-def _operator(name: str, shown: str) -> Callable[[Any, Any], Any]:
+def _operator(name: str, meaning: str, shown: str = "") -> Callable[[Any, Any], Any]:
+    shown = shown or name
+
     def apply(a: Any, b: Any) -> Any:
         return current(f"T.{shown}").scalars.binary(name, _number(a), _number(b))
 
-    apply.__name__, apply.__doc__ = shown, f"{shown} of two scalars."
+    apply.__name__ = shown
+    apply.__doc__ = f"{meaning[0].upper()}{meaning[1:]}, for two scalars, in the type in which theirs meet."
     return apply
 
 
@@ -319,20 +262,14 @@ sqrt, rsqrt, exp, exp2, log, log2, log10, log1p, tanh, sigmoid = map(
 sin, cos, tan, erf, floor, ceil, trunc, round, abs = map(
     _function, ("sin", "cos", "tan", "erf", "floor", "ceil", "trunc", "round", "abs")
 )
-max, min, floordiv, floormod = (
-    _operator("max", "max"),
-    _operator("min", "min"),
-    _operator("floordiv", "floordiv"),
-    _operator("mod", "floormod"),
-)
-pow, truncdiv, truncmod = _operator("pow", "pow"), _operator("truncdiv", "truncdiv"), _operator("truncmod", "truncmod")
-bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right = (
-    _operator("and", "bitwise_and"),
-    _operator("or", "bitwise_or"),
-    _operator("xor", "bitwise_xor"),
-    _operator("shl", "shift_left"),
-    _operator("shr", "shift_right"),
-)
+max, min, pow = _operator("max", "the larger"), _operator("min", "the smaller"), _operator("pow", "a to the power b")
+floordiv = _operator("floordiv", "a / b, rounded down, as Python's a // b")
+floormod = _operator("mod", "what floordiv leaves, as Python's a % b", "floormod")
+truncdiv = _operator("truncdiv", "a / b, rounded towards zero, as in C")
+truncmod = _operator("truncmod", "what truncdiv leaves, as in C: it has the sign of a")
+bitwise_and, bitwise_or = _operator("and", "a & b", "bitwise_and"), _operator("or", "a | b", "bitwise_or")
+bitwise_xor = _operator("xor", "a ^ b", "bitwise_xor")
+shift_left, shift_right = _operator("shl", "a << b", "shift_left"), _operator("shr", "a >> b", "shift_right")
 
 
 def ceildiv(a: Any, b: Any) -> Any:
@@ -395,3 +332,7 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
 def shape(buffer: BufferValue) -> tuple[int | Scalar, ...]:
     """The logical shape of a buffer, symbolic extents as scalars."""
     return shape_values(buffer)
+
+
+def __dir__() -> list[str]:
+    return sorted(name for name in globals() if not name.startswith("_") and name not in _IMPORTED)

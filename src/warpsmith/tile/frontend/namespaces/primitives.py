@@ -43,7 +43,7 @@ class PrimitiveCall:
     def __init__(self, row: ops.Primitive, scope: str) -> None:
         self.row = row
         self.scope = scope
-        self.__doc__ = row.summary
+        self.__doc__ = _documentation(row)
 
     def __call__(
         self,
@@ -76,6 +76,36 @@ class PrimitiveCall:
             {key: _attribute(row, key, value) for key, value in config.items()},
             dispatch,
         )
+
+
+_OPERANDS = {
+    "copy": "dst and src have the same shape (extents of 1 aside) and the same element type: Tx.cast converts.",
+    "cast": "src broadcasts to dst's shape, as in numpy, and is converted to dst's type.",
+    "fill": "value is a number, rounded to dst's type.",
+    "reduce": "dst is src without its reduced dims, or with extent 1 along them.  axes: dims of src, -1 the last one;\n"
+    "accum: whether dst's old value takes part.",
+    "gemm": "dst[m, n], a[m, k] (or [k, m] with transpose_a), b[k, n] (or [n, k] with transpose_b), c as dst.\n"
+    "alpha and beta are numbers that are known while the kernel is read.",
+}
+_ELEMENTWISE = "Sources broadcast to dst's shape, as in numpy; numbers may stand for them, but not for all."
+
+
+def _documentation(row: ops.Primitive) -> str:
+    """What `help` shows of a primitive: the table's row in full."""
+    parts = [f"{row.name}({', '.join(row.parameters)}): {row.summary or f'needs {row.needs}'}"]
+    if not row.needs:
+        parts.append("Each operand is a buffer, or a region of known extents in elements, in memory of any kind.")
+        parts.append(_OPERANDS.get(row.kind, _ELEMENTWISE))
+    if row.formula is not None and row.kind != "fill":
+        parts.append(f"It computes in {row.legal}.")
+    if row.config:
+        parts.append(f"Options: {', '.join(sorted(row.config))}.")
+    parts.append('All threads of the scope take part.  dispatch="NAME" asks for one lowering.')
+    parts.append(
+        "InvalidTileProgram for operands that don't fit; DispatchFailed, when the kernel is compiled, where no"
+    )
+    parts.append("lowering takes their memories and layouts.")
+    return "\n".join(parts)
 
 
 def _scope(name: str) -> str:
