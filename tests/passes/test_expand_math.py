@@ -20,18 +20,18 @@ from warpsmith.backends.cpu.jit import compile_object, load_object
 from warpsmith.backends.llvm.text import llvm_text
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.numerics.expr import Precision
-from warpsmith.numerics.functions import EXPANSIONS, expand
+from warpsmith.numerics.functions import FUNCTIONS, expand
 from warpsmith.passes.manager import run_pipeline
 
 assert warpsmith.ir.dialects.arith
 LANES = 16
-FUNCTIONS = [name for name in EXPANSIONS if name != "logistic"]
+NAMES = [name for name in FUNCTIONS if name != "logistic"]
 SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
 def compiled(name: str, type: str, lanes: int, options: str) -> tuple[Any, Any]:
     """(code to keep alive, a function of pointers to x, y and the result, and a count)."""
-    operands = "%x, %y" if EXPANSIONS[name].arity == 2 else "%x"
+    operands = "%x, %y" if FUNCTIONS[name].arity == 2 else "%x"
     shape = f"vector<{lanes}x{type}>" if lanes > 1 else type
     module = parse_module(
         f"func.func @one(%x: {shape}, %y: {shape}) -> {shape} {{\n"
@@ -95,14 +95,14 @@ def check(name: str, lanes: int, fuse: bool) -> None:
     x, y = inputs(1), np.random.default_rng(2).permutation(inputs(3))
     got = np.empty_like(x)
     loop(x.ctypes.data, y.ctypes.data, got.ctypes.data, x.size)
-    operands = (x, y) if EXPANSIONS[name].arity == 2 else (x,)
+    operands = (x, y) if FUNCTIONS[name].arity == 2 else (x,)
     expected = np.asarray(expand(name, NumpyBackend(fuse=fuse), *operands), np.float32)
     bad = differing(got, expected)
     assert bad.size == 0, (x[bad[:3]], y[bad[:3]], got[bad[:3]], expected[bad[:3]])
     assert code is not None
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_vector_code_gives_the_reference_bits(name: str) -> None:
     """A contraction, a flushed subnormal or a wrong predicate would change some bit."""
     check(name, LANES, fuse=False)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from warpsmith.numerics.functions.table import BY_OPCODE
+
 __all__ = ["COMMON_ATTRIBUTES", "ELEMENTWISE_BINARY", "ELEMENTWISE_UNARY", "OPCODES", "Opcode", "lookup"]
 
 
@@ -67,16 +69,21 @@ COMMON_ATTRIBUTES: frozenset[str] = frozenset(
     }
 )
 
-ELEMENTWISE_UNARY: tuple[str, ...] = (
-    *("abs", "acos", "acosh", "asin", "asinh", "atanh", "cbrt", "ceil", "convert", "copy", "cosine", "cosh"),
-    *("count-leading-zeros", "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log"),
-    *("log-plus-one", "logistic", "negate", "not", "popcnt", "real", "reduce-precision", "round-nearest-afz"),
-    *("round-nearest-even", "rsqrt", "sign", "sine", "sinh", "sqrt", "tan", "tanh"),
+
+def _with_functions(opcodes: str, arity: int) -> tuple[str, ...]:
+    """These opcodes and the elementary functions of so many arguments, in order."""
+    return tuple(sorted([*opcodes.split(), *(row.opcode for row in BY_OPCODE.values() if row.arity == arity)]))
+
+
+ELEMENTWISE_UNARY = _with_functions(
+    "abs ceil convert copy count-leading-zeros floor imag is-finite negate not popcnt real reduce-precision "
+    "round-nearest-afz round-nearest-even sign",
+    arity=1,
 )
-ELEMENTWISE_BINARY: tuple[str, ...] = (
-    *("add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "mulhi", "multiply", "or"),
-    *("power", "remainder", "shift-left", "shift-right-arithmetic", "shift-right-logical", "stochastic-convert"),
-    *("subtract", "xor"),
+ELEMENTWISE_BINARY = _with_functions(
+    "add and compare complex divide maximum minimum mulhi multiply or remainder shift-left shift-right-arithmetic "
+    "shift-right-logical stochastic-convert subtract xor",
+    arity=2,
 )
 
 _REQUIRED_ELEMENTWISE = {"compare": ("direction",), "reduce-precision": ("exponent_bits", "mantissa_bits")}

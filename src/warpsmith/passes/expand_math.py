@@ -42,7 +42,7 @@ from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import arith, func, scf, vector
 from warpsmith.numerics.expr import Precision
 from warpsmith.numerics.expr import Type as Lane
-from warpsmith.numerics.functions import EXPANSIONS, XLA, expand
+from warpsmith.numerics.functions import FUNCTIONS, expand
 from warpsmith.passes.expand_approximate import full_division, is_wanted
 
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
@@ -50,7 +50,7 @@ CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bi
 _ELEMENT: dict[Lane, Type] = {Lane.F32: F32, Lane.I32: I32, Lane.I1: I1}
 _PRECISION: dict[Type, Precision] = {F32: Precision.F32, F16: Precision.F16, BF16: Precision.BF16}
 _ACCURACY = {"f16": Precision.F16, "bf16": Precision.BF16}
-_FUNCTIONS = {f"math.{name}": name for name in EXPANSIONS if name != "sqrt"}
+_FUNCTIONS = {f"math.{row.name}": row for row in FUNCTIONS.values() if row.max_ulp}
 _OP_NAMES = {"absf": "math.absf", "copysign": "math.copysign", "sqrt": "math.sqrt"} | {
     "and": "arith.andi",
     "or": "arith.ori",
@@ -99,11 +99,11 @@ def _rewrite(op: Operation, constants: _Constants, fma: bool, mode: _Mode) -> No
         if isinstance(marked, at.StringAttr):
             precision = _ACCURACY.get(marked.value, precision)
         operands = op.operands if element is F32 else [arith.cast(b, "extf", value, F32) for value in op.operands]
-        name = _FUNCTIONS[op.name]
-        programs = XLA if mode.xla and precision is Precision.F32 and name in XLA else EXPANSIONS
-        divides = mode.full_division if programs is XLA else None
+        function = _FUNCTIONS[op.name]
+        as_xla = mode.xla and precision is Precision.F32 and function.xla is not None
+        divides = mode.full_division if as_xla else None
         backend = _IrBackend(b, with_element(type, F32), constants, fma or divides is not None, divides)
-        result = expand(name, backend, *operands, precision=precision, programs=programs)
+        result = expand(function.name, backend, *operands, precision=precision, xla=as_xla)
         if element is not F32:
             result = arith.cast(b, "truncf", result, element)
     else:

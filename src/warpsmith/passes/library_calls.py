@@ -16,20 +16,12 @@ from warpsmith.ir.core.llvm_types import llvm_function
 from warpsmith.ir.core.ssa import Operation, Region, Value
 from warpsmith.ir.core.types import F64, VectorType, element_type
 from warpsmith.ir.dialects import func, vector
+from warpsmith.numerics.functions import table
 from warpsmith.passes.support.capabilities import capabilities
 
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
 
-FUNCTIONS: dict[str, str] = {
-    "math.powf": "pow",
-    **{
-        f"math.{name}": name
-        for name in (
-            *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "exp2"),
-            *("expm1", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh"),
-        )
-    },
-}
+FUNCTIONS: dict[str, str] = {f"math.{row.name}": row.c_name for row in table.FUNCTIONS.values() if row.library}
 """What each op is called in C's libm; libdevice puts `__nv_` before it."""
 
 

@@ -14,15 +14,16 @@ from warpsmith.backends.cuda_cpp.types import INT, Expr, binary, call, integer_t
 from warpsmith.backends.cuda_cpp.writer import Handler, Writer
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import BF16, F16, F32, F64, bit_width
+from warpsmith.numerics.functions.table import FUNCTIONS
 
 __all__ = ["EXPRESSIONS"]
 
-_SAME_NAME = (
-    *("ceil", "floor", "trunc", "round", "sqrt", "copysign", "fma"),
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "exp2", "expm1"),
-    *("log", "log10", "log1p", "log2", "rsqrt", "sin", "sinh", "tan", "tanh"),
-)
-_NAMES = {**{name: name for name in _SAME_NAME}, "absf": "fabs", "roundeven": "rint", "powf": "pow"}
+_NAMES = {
+    **{name: name for name in ("ceil", "floor", "trunc", "round", "copysign", "fma")},
+    "absf": "fabs",
+    "roundeven": "rint",
+    **{row.name: row.c_name for row in FUNCTIONS.values() if row.math_op},
+}
 _HALF = {"absf": "__habs", "fma": "__hfma"}
 """Functions of 16-bit floats whose names don't follow the rule: `h` and the name."""
 

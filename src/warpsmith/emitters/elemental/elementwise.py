@@ -1,7 +1,7 @@
 """The elementwise table: opcode and kind of element to the rows that emit it.
 
 In: an instruction and its operands' scalars.  Out: the result's scalars.  `emit_scalars` serves both the functions of
-a fusion and called computations (reducers, map bodies).  Reference: section 9.2.
+a fusion and called computations (reducers, map bodies).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from warpsmith.errors import UnsupportedFusion
 from warpsmith.fusion.operand_maps import index_dims
 from warpsmith.hlo.module import HloInstruction
 from warpsmith.ir.core.ssa import Value
+from warpsmith.numerics.functions.table import BY_OPCODE, implemented
 
 __all__ = ["ELEMENTWISE", "elementwise", "emit_scalars"]
 
@@ -72,13 +73,10 @@ def _at_least_tiny(s: Scalars, value: Value) -> Value:
     return s.select(s.cmpf("oeq", value, zero), tiny, value)
 
 
-_TABLES: tuple[Mapping[str, Row], ...] = (
-    INTEGER_ROWS,
-    FLOAT_ROWS,
-    COMPLEX_ROWS,
-    COMPLEX_FUNCTION_ROWS,
-    COMPLEX_INVERSE_ROWS,
-)
+_COMPLEX: dict[str, Row] = COMPLEX_ROWS | COMPLEX_FUNCTION_ROWS | COMPLEX_INVERSE_ROWS
+implemented("emitters/elemental/complex*.py", _COMPLEX, [row.opcode for row in BY_OPCODE.values() if row.complex])
+
+_TABLES: tuple[Mapping[str, Row], ...] = (INTEGER_ROWS, FLOAT_ROWS, _COMPLEX)
 
 
 ELEMENTWISE: frozenset[str] = frozenset(_ANY_KIND) | {name for table in _TABLES for name in table}

@@ -1,4 +1,4 @@
-"""Elementwise ops on floats: rows of the table.  Reference: section 9.2.
+"""Elementwise ops on floats: rows of the table.
 
 f16 and bf16 stay in their own type (later passes expand them); composites (logistic, sign) of 16-bit types are computed
 in f32 and rounded once.
@@ -14,6 +14,7 @@ from warpsmith.emitters.kernel.types import scalar_type
 from warpsmith.ir.core.attributes import opaque
 from warpsmith.ir.core.ssa import Value
 from warpsmith.ir.core.types import F32, FloatType, integer
+from warpsmith.numerics.functions.table import BY_OPCODE, implemented
 
 __all__ = ["FLOAT_ROWS", "compare_values"]
 
@@ -23,7 +24,7 @@ def _arith(name: str) -> Scalar:
 
 
 def _math(name: str) -> Scalar:
-    return lambda s: (s.math(name, s.x),)
+    return lambda s: (s.math(name, *(each[0] for each in s.args)),)
 
 
 def _approximate(name: str) -> Scalar:
@@ -117,6 +118,20 @@ def _clamp(s: Scalars) -> Values:
     return (s.arith("minimumf", s.arith("maximumf", x, low), high),)
 
 
+_OWN: dict[str, Scalar] = {
+    "exponential": _approximate("exp"),
+    "log": _approximate("log"),
+    "logistic": _logistic,
+}
+"""Elementary functions that are more than an op of the math dialect."""
+
+
+def _functions() -> dict[str, Row]:
+    known = {row.opcode: _math(row.name) for row in BY_OPCODE.values() if row.math_op} | _OWN
+    made = implemented("emitters/elemental/floats.py", known, BY_OPCODE)
+    return {opcode: Row(float=emit) for opcode, emit in made.items()}
+
+
 FLOAT_ROWS: dict[str, Row] = {
     "add": Row(float=_arith("addf")),
     "subtract": Row(float=_arith("subf")),
@@ -125,32 +140,19 @@ FLOAT_ROWS: dict[str, Row] = {
     "remainder": Row(float=_arith("remf")),
     "maximum": Row(float=_arith("maximumf")),
     "minimum": Row(float=_arith("minimumf")),
-    "power": Row(float=lambda s: (s.math("powf", s.x, s.y),)),
-    "atan2": Row(float=lambda s: (s.math("atan2", s.x, s.y),)),
     "negate": Row(float=lambda s: (s.negf(s.x),)),
     "abs": Row(float=_math("absf")),
     "sign": Row(float=_sign),
     "is-finite": Row(float=_is_finite),
     "compare": Row(float=_compare),
     "clamp": Row(float=_clamp),
-    "exponential": Row(float=_approximate("exp")),
-    "log": Row(float=_approximate("log")),
-    "exponential-minus-one": Row(float=_math("expm1")),
-    "log-plus-one": Row(float=_math("log1p")),
-    "logistic": Row(float=_logistic),
     "reduce-precision": Row(float=reduce_precision),
-    "sine": Row(float=_math("sin")),
-    "cosine": Row(float=_math("cos")),
     "round-nearest-even": Row(float=_math("roundeven")),
     "round-nearest-afz": Row(float=_math("round")),
     "real": Row(float=lambda s: (s.x,)),
     "imag": Row(float=lambda s: (s.constant(0.0),)),
     "complex": Row(float=_complex),
-    **{
-        name: Row(float=_math(name))
-        for name in (
-            *("acos", "acosh", "asin", "asinh", "atanh", "cbrt", "ceil", "cosh", "erf", "floor", "rsqrt", "sinh"),
-            *("sqrt", "tan", "tanh"),
-        )
-    },
+    "ceil": Row(float=_math("ceil")),
+    "floor": Row(float=_math("floor")),
+    **_functions(),
 }

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from warpsmith.arrays import Array
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import OpRow, Trait, Value
 from warpsmith.ir.dialects import integer_semantics as ints
 from warpsmith.ir.dialects import semantics as sem
+from warpsmith.numerics.functions.table import FUNCTIONS, implemented
 
 _TRAITS = Trait.ELEMENTWISE | Trait.SAME_TYPE
 
@@ -37,16 +39,27 @@ def _inexact(name: str, function: Callable[..., Any], operands: tuple[str, ...] 
     )
 
 
-def _rsqrt(x: sem.Array) -> sem.Array:
-    return 1.0 / np.sqrt(x)
-
-
 _ERF = np.frompyfunc(math.erf, 1, 1)
 
 
-def _erf(x: sem.Array) -> sem.Array:
+def _erf(x: Array) -> Array:
     """erf in double, by the C library: numpy has none."""
     return np.asarray(_ERF(x), np.float64)
+
+
+def _rsqrt(x: Array) -> Array:
+    return 1.0 / np.sqrt(x)
+
+
+_OWN: dict[str, Callable[..., Any]] = {"erf": _erf, "rsqrt": _rsqrt}
+
+
+def _functions() -> list[OpRow]:
+    """The elementary functions, but for those that are exact."""
+    rows = [row for row in FUNCTIONS.values() if row.math_op and row.max_ulp]
+    known = {row.name: row.numpy for row in rows if row.numpy is not None} | _OWN
+    numpy = implemented("ir/dialects/math.py", known, [row.name for row in rows])
+    return [_inexact(row.name, numpy[row.name], ("operand",) if row.arity == 1 else ("lhs", "rhs")) for row in rows]
 
 
 ROWS = [
@@ -90,30 +103,7 @@ ROWS = [
         llvm="llvm.intr.cttz",
         syntax="same",
     ),
-    _inexact("acos", np.arccos),
-    _inexact("acosh", np.arccosh),
-    _inexact("asin", np.arcsin),
-    _inexact("asinh", np.arcsinh),
-    _inexact("atan", np.arctan),
-    _inexact("atan2", np.arctan2, ("lhs", "rhs")),
-    _inexact("atanh", np.arctanh),
-    _inexact("cbrt", np.cbrt),
-    _inexact("cos", np.cos),
-    _inexact("cosh", np.cosh),
-    _inexact("erf", _erf),
-    _inexact("exp", np.exp),
-    _inexact("exp2", np.exp2),
-    _inexact("expm1", np.expm1),
-    _inexact("log", np.log),
-    _inexact("log10", np.log10),
-    _inexact("log1p", np.log1p),
-    _inexact("log2", np.log2),
-    _inexact("powf", np.power, ("lhs", "rhs")),
-    _inexact("rsqrt", _rsqrt),
-    _inexact("sin", np.sin),
-    _inexact("sinh", np.sinh),
-    _inexact("tan", np.tan),
-    _inexact("tanh", np.tanh),
+    *_functions(),
 ]
 
 

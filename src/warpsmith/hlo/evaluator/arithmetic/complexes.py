@@ -2,7 +2,7 @@
 
 In: complex128 arrays.  Out: complex128 arrays (float64 for abs, real, imag).  Products and quotients of c64 can't
 overflow on the way.  Divide follows C99 Annex G, which XLA's lowering does too: a zero or infinite operand gives the
-infinity or zero of the right sign instead of NaN.  Reference: emitters.md 9.2.
+infinity or zero of the right sign instead of NaN.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from warpsmith.arrays import Array
+from warpsmith.numerics.functions.table import BY_OPCODE, implemented
 
 __all__ = ["BINARY", "COMPARE", "TO_REAL", "UNARY", "join"]
 
@@ -175,29 +176,25 @@ def _minimum(a: Array, b: Array) -> Array:
     return np.where(_before(False, True)(a, b), a, b)
 
 
-UNARY: Mapping[str, Unary] = {
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atanh": np.arctanh,
+_OWN: dict[str, Callable[..., Array]] = {
+    "atan2": _atan2,
     "cbrt": _cbrt,
-    "cosine": np.cos,
-    "cosh": np.cosh,
-    "exponential": np.exp,
     "exponential-minus-one": _expm1,
-    "log": np.log,
     "log-plus-one": _log_plus_one,
     "logistic": _logistic,
-    "negate": np.negative,
+    "power": _power,
     "rsqrt": _rsqrt,
-    "sign": _sign,
-    "sine": np.sin,
-    "sinh": np.sinh,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
 }
+"""Functions that numpy hasn't for complex numbers, or not as HLO has them."""
+
+
+def _functions(arity: int) -> dict[str, Callable[..., Array]]:
+    rows = [row for row in BY_OPCODE.values() if row.arity == arity and row.complex]
+    known: dict[str, Callable[..., Array]] = {row.opcode: row.numpy for row in rows if row.numpy is not None} | _OWN
+    return implemented("hlo/evaluator/arithmetic/complexes.py", known, [row.opcode for row in rows])
+
+
+UNARY: Mapping[str, Unary] = {"negate": np.negative, "sign": _sign, **_functions(1)}
 
 TO_REAL: Mapping[str, Unary] = {"abs": np.abs, "real": np.real, "imag": np.imag}
 
@@ -206,8 +203,7 @@ BINARY: Mapping[str, Binary] = {
     "subtract": np.subtract,
     "multiply": _multiply,
     "divide": _divide,
-    "power": _power,
-    "atan2": _atan2,
+    **_functions(2),
     "maximum": _maximum,
     "minimum": _minimum,
 }

@@ -3,7 +3,6 @@
 In: float arrays as `formats.widen` gives them (exact ops) or float64 (transcendental ops).  Out: arrays of that format.
 An op in `EXACT_*` gives the correctly rounded result after the one rounding that follows; one in `WIDE_*` gives
 float64 within about an ulp of float64, so that the rounded result is the correct one almost always.
-Reference: emitters.md 9.2.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.hlo.evaluator.arithmetic.special import erf, logistic, rsqrt
+from warpsmith.numerics.functions.table import BY_OPCODE, implemented
 
 __all__ = [
     "COMPARE",
@@ -82,29 +82,19 @@ EXACT_BINARY: Mapping[str, Binary] = {
     "minimum": minimum,
 }
 
-WIDE_UNARY: Mapping[str, Unary] = {
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atanh": np.arctanh,
-    "cbrt": np.cbrt,
-    "cosine": np.cos,
-    "cosh": np.cosh,
-    "erf": erf,
-    "exponential": np.exp,
-    "exponential-minus-one": np.expm1,
-    "log": np.log,
-    "log-plus-one": np.log1p,
-    "logistic": logistic,
-    "rsqrt": rsqrt,
-    "sine": np.sin,
-    "sinh": np.sinh,
-    "tan": np.tan,
-    "tanh": np.tanh,
-}
+_OWN: dict[str, Unary] = {"erf": erf, "logistic": logistic, "rsqrt": rsqrt}
+"""Functions that numpy hasn't."""
 
-WIDE_BINARY: Mapping[str, Binary] = {"power": np.power, "atan2": np.arctan2}
+
+def _wide(arity: int) -> dict[str, Callable[..., Array]]:
+    """The elementary functions of so many arguments, but for those that are exact."""
+    rows = [row for row in BY_OPCODE.values() if row.arity == arity and row.opcode not in EXACT_UNARY]
+    known: dict[str, Callable[..., Array]] = {row.opcode: row.numpy for row in rows if row.numpy is not None} | _OWN
+    return implemented("hlo/evaluator/arithmetic/floats.py", known, [row.opcode for row in rows])
+
+
+WIDE_UNARY: Mapping[str, Unary] = _wide(1)
+WIDE_BINARY: Mapping[str, Binary] = _wide(2)
 
 COMPARE: Mapping[str, Binary] = {
     "EQ": np.equal,

@@ -19,6 +19,7 @@ from warpsmith.hlo.evaluator.arithmetic.formats import round_once
 from warpsmith.hlo.evaluator.bounds.values import grow, number
 from warpsmith.hlo.evaluator.ops.elementwise import Function, apply_lanes
 from warpsmith.hlo.module import HloInstruction
+from warpsmith.numerics.functions.table import BY_OPCODE, implemented
 
 __all__ = ["PROPAGATE", "Operand", "Situation", "monotone", "unsettled"]
 
@@ -240,21 +241,28 @@ def _convert(at: Situation) -> Array:
     return operand.error
 
 
+_OWN: dict[str, Propagate] = {
+    "atan2": _angle,
+    "cosine": _wave,
+    "power": _power,
+    "sine": _wave,
+    "tan": _tangent,
+}
+"""Elementary functions that rise and fall, or have two arguments."""
+
+
+def _functions() -> dict[str, Propagate]:
+    known = {row.opcode: monotone for row in BY_OPCODE.values() if row.monotone} | _OWN
+    return implemented("hlo/evaluator/bounds/elementwise.py", known, BY_OPCODE)
+
+
 PROPAGATE: Mapping[str, Propagate] = {
     **dict.fromkeys(("abs", "negate", "copy", "real", "imag"), _first),
     **dict.fromkeys(("add", "subtract"), _sum),
     **dict.fromkeys(("maximum", "minimum", "clamp"), _largest),
-    **dict.fromkeys(
-        (
-            *("acos", "acosh", "asin", "asinh", "atanh", "cbrt", "ceil", "cosh", "erf", "exponential"),
-            *("exponential-minus-one", "floor", "log", "log-plus-one", "logistic", "reduce-precision"),
-            *("round-nearest-afz", "round-nearest-even", "rsqrt", "sign", "sinh", "sqrt", "tanh"),
-        ),
-        monotone,
-    ),
-    **dict.fromkeys(("sine", "cosine"), _wave),
+    **dict.fromkeys(("ceil", "floor", "reduce-precision", "round-nearest-afz", "round-nearest-even", "sign"), monotone),
+    **_functions(),
     "and": _and,
-    "atan2": _angle,
     "compare": _compare,
     "complex": _parts,
     "convert": _convert,
@@ -262,10 +270,8 @@ PROPAGATE: Mapping[str, Propagate] = {
     "is-finite": _is_finite,
     "multiply": _product,
     "or": _or,
-    "power": _power,
     "remainder": _remainder,
     "select": _select,
-    "tan": _tangent,
     **dict.fromkeys(
         (
             *("not", "xor", "shift-left", "shift-right-arithmetic", "shift-right-logical", "mulhi", "popcnt"),
