@@ -11,7 +11,7 @@ import pytest
 import warpsmith
 
 PACKAGE = Path(warpsmith.__file__).parent
-BOTTOM = frozenset({"errors", "dtypes", "arrays", "numerics", "devices", "indexing", "version"})
+BOTTOM = frozenset({"errors", "dtypes", "arrays", "records", "numerics", "devices", "indexing", "version"})
 BELOW_COMPILER = frozenset(
     {
         "hlo",

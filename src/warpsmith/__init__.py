@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from warpsmith.hlo.evaluator import evaluate
     from warpsmith.hlo.load import load
     from warpsmith.report.explain.explanation import Explanation, explain
-    from warpsmith.report.run.checked_run import RunReport, run
+    from warpsmith.report.run.checked_run import RunOptions, run
+    from warpsmith.report.run.run_report import RunReport
     from warpsmith.runtime.executable import Executable
 
 __all__ = [
     "Executable",
     "Explanation",
     "HloModule",
+    "RunOptions",
     "RunReport",
     "Simulation",
     "WarpsmithError",
@@ -48,7 +50,8 @@ _HOMES: dict[str, str] = {
     "Executable": "warpsmith.runtime.executable",
     "Explanation": "warpsmith.report.explain.explanation",
     "HloModule": "warpsmith.hlo",
-    "RunReport": "warpsmith.report.run.checked_run",
+    "RunOptions": "warpsmith.report.run.checked_run",
+    "RunReport": "warpsmith.report.run.run_report",
     "compile": "warpsmith.compiler",
     "evaluate": "warpsmith.hlo.evaluator",
     "explain": "warpsmith.report.explain.explanation",

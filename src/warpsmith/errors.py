@@ -56,7 +56,7 @@ class WarpsmithError(Exception):
         self.span = span
         self.help = help
 
-    def to_json(self) -> dict[str, str | int]:
+    def to_dict(self) -> dict[str, str | int]:
         """`code` and `cause`, and where known `help` and the place: `file`, `line`, `column` (from 1)."""
         found: dict[str, str | int] = {"code": self.code, "cause": self.cause}
         if self.help:

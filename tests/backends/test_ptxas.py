@@ -67,6 +67,15 @@ def test_the_variable_wins_over_the_path(nowhere: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(os.name != "posix", reason="uses shell scripts")
+def test_a_variable_that_names_nothing_is_no_wish_for_another(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong: a typing error in WARPSMITH_PTXAS that picks another ptxas without a word."""
+    fake(nowhere / "ptxas", "exit 1")
+    monkeypatch.setenv("WARPSMITH_PTXAS", "/nope")
+    with pytest.raises(ToolMissing, match="WARPSMITH_PTXAS is /nope"):
+        ptxas.find_ptxas()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="uses shell scripts")
 @pytest.mark.parametrize("places", [("nvidia", "cu13", "bin"), ("nvidia", "cuda_nvcc", "bin")])
 def test_the_wheels_are_looked_into(nowhere: Path, monkeypatch: pytest.MonkeyPatch, places: tuple[str, ...]) -> None:
     wheel = fake(nowhere.joinpath("site", *places, "ptxas"), "exit 1")

@@ -576,7 +576,7 @@ ENTRY e {
 """
     )
     report = run(module, np.arange(64, dtype=np.float32), measure_copy=False, iterations=3)
-    data = report.to_json()
+    data = report.to_dict()
     assert [(row["fusion"], row["opcode"], row["host"]) for row in data["kernels"]] == [
         ("y", "fusion", False),
         ("s", "sort", True),

@@ -341,7 +341,7 @@ def test_without_ptxas_registers_are_unknown_and_it_says_how_to_get_it(monkeypat
     text = " ".join(str(found).split())
     assert "registers are unknown: no ptxas here" in text
     assert "pip install" in text
-    assert found.to_json()["fusions"][0]["registers"] is None
+    assert found.to_dict()["fusions"][0]["registers"] is None
 
 
 def test_buffers_too_large_to_simulate_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,7 +351,7 @@ def test_buffers_too_large_to_simulate_are_not_made(monkeypatch: pytest.MonkeyPa
     (kernel,) = found.kernels
     assert kernel.bytes_moved is None
     assert any(note.startswith("not simulated") for note in kernel.notes)
-    row = found.to_json()["fusions"][0]
+    row = found.to_dict()["fusions"][0]
     assert (row["bytes_moved"], row["bytes_moved_measured"]) == (row["bytes_least"], False)
 
 
@@ -412,7 +412,7 @@ def test_whole_modules_have_a_section_a_kernel_and_their_host_steps() -> None:
     """The two exponentials are one kernel, explained once and listed twice; the sort is a host step with its reason."""
     found = ws.explain(ws.parse_hlo(WHOLE, "whole.hlo"))
     assert found.kernels[0].fusions == ("e", "f")
-    assert [each["name"] for each in found.to_json()["fusions"]] == ["e", "f", "r"]
+    assert [each["name"] for each in found.to_dict()["fusions"]] == ["e", "f", "r"]
     assert [(each.name, each.opcode) for each in found.host] == [("s", "sort")]
     text = str(found)
     assert "kernel e: loop, and 1 more that are the same kernel" in text
@@ -450,7 +450,7 @@ def test_json_has_the_fields_of_the_contract(target: str, capsys: pytest.Capture
     path.write_text(body(SHOWN["transpose.padded"]))
     assert main(["explain", str(path), "--target", target, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report.keys() == {"module", "target", "device", "numerics", "fusions", "host"}
+    assert report.keys() == {"schema", "module", "target", "device", "numerics", "fusions", "host"}
     (row,) = report["fusions"]
     for name, kind in FIELDS.items():
         assert isinstance(row[name], kind), name

@@ -17,7 +17,7 @@ from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import Expr, IndexingMap, Interval, Variable, dim, floordiv, mod, mul
 from warpsmith.report.explain.explanation import KernelExplanation
 from warpsmith.report.explain.maps import access_of, lane_positions, position_map
-from warpsmith.report.explain.picture import banks_panel, elements_panel, explanation_svg
+from warpsmith.report.explain.picture import banks_panel, elements_panel
 from warpsmith.report.svg import Panel
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -153,4 +153,17 @@ def test_the_file_is_static_xml_with_a_panel_an_array_and_a_phase(tmp_path: Path
 
 def test_cpu_pictures_are_of_work_groups() -> None:
     found = ws.explain(ws.parse_hlo(body("x = f32[512,512] parameter(0)\n ROOT r = f32[512,512] negate(x)")), "cpu")
-    assert "its number and its colour the work group" in explanation_svg(found)
+    assert "its number and its colour the work group" in found.svg()
+
+
+@pytest.mark.parametrize("place", ["nowhere/t.svg", "."])
+def test_a_picture_that_cannot_be_written_is_refused_first(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong: a long explanation on standard output, and then status 2."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.hlo").write_text(body("x = f32[8] parameter(0)\n ROOT r = f32[8] negate(x)"))
+    assert main(["explain", "t.hlo", "--svg", place]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"can't write {place}" in printed.err

@@ -144,7 +144,7 @@ def test_masks_branches_and_reuse() -> None:
     assert (counters.read_bytes, counters.sectors, counters.reuse) == (128, 8 + 5, 13 * 32 / (128 + 160))
     assert [(f.code, f.count, f.index) for f in result.findings] == [("unwritten-output", 24, 0)]
     assert counters.widths == {("load", "global", 32): 2, ("store", "global", 32): 2}
-    assert counters.as_json()["accesses"][0]["site"]["op"] == "memref.load"
+    assert counters.to_dict()["accesses"][0]["site"]["op"] == "memref.load"
 
 
 def test_contention_of_atomics() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.tile.helpers import body, read
 from warpsmith.compiler.tile.programs import TileRun, run_tile, tile_bytes, tile_text
 from warpsmith.errors import ArgumentMismatch, InvalidTileProgram, ToolMissing, WarpsmithError
-from warpsmith.report.explain.tile import tile_explanation_data
+from warpsmith.report.explain.tile import tile_explanation
 from warpsmith.simt.ptx.launch import run_ptx
 
 A = (np.random.default_rng(5).random((64, 64)) * 3 + 0.5).astype(np.float32)
@@ -218,7 +218,7 @@ def test_dynamic_shared_memory_beyond_48_kilobytes() -> None:
     assert "// k<<<1, 128, 65536>>>(...)" in cuda
     assert "cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536)" in cuda
     assert ".extern .shared .align 64 .b8 s[];" in tile_text(kernel, "ptx")
-    record = tile_explanation_data(kernel, "sm_90")
+    record = tile_explanation(kernel, "sm_90").to_dict()
     assert (record["shared_bytes"], record["dynamic_shared_bytes"]) == (65536, 65536)
     try:
         assert tile_bytes(kernel).startswith(b"\x7fELF")

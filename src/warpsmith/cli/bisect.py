@@ -9,7 +9,6 @@ Status 0: every step kept its contract.  Status 1: one didn't; it is named, with
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from warpsmith.cli.files import write_text
@@ -29,7 +28,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler.bisection import bisect
-    from warpsmith.report.bisect import bisection_data, bisection_text
+    from warpsmith.report.bisect import bisection_text
     from warpsmith.report.run.checked_run import random_inputs
 
     module = read_module(arguments)
@@ -39,5 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
 
         inputs = read_npz(arguments.input)
     found = bisect(module, *inputs, target=arguments.target, numerics=arguments.numerics)
-    write_text(None, json.dumps(bisection_data(found)) if arguments.json else bisection_text(found))
+    write_text(None, found.to_json() if arguments.json else bisection_text(found))
     return 1 if found.culprit is not None else 0

@@ -22,7 +22,7 @@ from warpsmith.cli.files import standard_input
 __all__ = ["STATUS", "report_crash", "save_repro", "without"]
 
 STATUS = 70
-_PACKAGES = ("warpsmith", "numpy", "ml_dtypes", "llvmlite", "rich")
+_PACKAGES = ("warpsmith", "numpy", "ml_dtypes", "llvmlite")
 _LARGEST_INPUT = 64 << 20
 _STDIN = "standard-input.txt"
 _WRITTEN = ("-o", "--output")  # after these a dash is standard output

@@ -11,9 +11,8 @@ Nothing is timed, and no GPU is needed: costs are counted by simulating blocks o
 from __future__ import annotations
 
 import argparse
-import json
 
-from warpsmith.cli.files import write_text
+from warpsmith.cli.files import terminal_width, writable, write_text
 from warpsmith.cli.modules import add_module, read_module
 
 
@@ -39,19 +38,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file is not None and arguments.file.partition(":")[0].endswith(".py"):
         return _tile(arguments)
     options = {"numerics": arguments.numerics, "deterministic": arguments.deterministic}
+    writable(arguments.svg)
     found = explain(read_module(arguments), arguments.target, **options)
-    write_text(None, json.dumps(found.to_json()) if arguments.json else str(found))
     if arguments.svg is not None:
-        from warpsmith.report.explain.picture import explanation_svg
-
-        write_text(arguments.svg, explanation_svg(found))
+        write_text(arguments.svg, found.svg())
+    write_text(None, found.to_json() if arguments.json else found.text(terminal_width()))
     return 0
 
 
 def _tile(arguments: argparse.Namespace) -> int:
     """A tile kernel of a Python file."""
     from warpsmith.cli.tile import constants
-    from warpsmith.report.explain.tile import tile_explanation, tile_explanation_data
+    from warpsmith.report.explain.tile import tile_explanation
     from warpsmith.tile.files import load_kernel
 
     kernel = load_kernel(arguments.file, constants(arguments.set))
@@ -59,8 +57,6 @@ def _tile(arguments: argparse.Namespace) -> int:
         from warpsmith.tile.picture import kernel_svg
 
         write_text(arguments.svg, kernel_svg(kernel))
-    if arguments.json:
-        write_text(None, json.dumps(tile_explanation_data(kernel, arguments.target)))
-    else:
-        write_text(None, tile_explanation(kernel, arguments.target))
+    found = tile_explanation(kernel, arguments.target)
+    write_text(None, found.to_json() if arguments.json else str(found))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from importlib import resources
@@ -16,6 +17,9 @@ __all__ = [
     "read_bytes",
     "read_text",
     "standard_input",
+    "terminal_colors",
+    "terminal_width",
+    "writable",
     "write_bytes",
     "write_text",
 ]
@@ -88,6 +92,31 @@ def write_bytes(path: str, data: bytes) -> None:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
         raise FileError(f"can't write {path}: {error.strerror}") from error
+
+
+def terminal_width() -> int:
+    """How long a line of a report is: the terminal's, or `WIDTH` where output goes elsewhere."""
+    from warpsmith.report.words import WIDTH
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+
+
+def terminal_colors() -> bool:
+    """Whether output may have colours: it goes to a terminal that has them, and NO_COLOR (no-color.org) isn't set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def writable(path: str | None) -> str | None:
+    """The path of an output, refused before the work is done.  FileError where no file can be made."""
+    if path is not None and path != "-":
+        folder = Path(path).resolve().parent
+        if not folder.is_dir():
+            raise FileError(f"can't write {path}: there is no folder {folder}")
+        if Path(path).is_dir():
+            raise FileError(f"can't write {path}: it is a folder")
+        if not Path(path).exists() and not os.access(folder, os.W_OK):
+            raise FileError(f"can't write {path}: no file can be made in {folder}")
+    return path
 
 
 def _examples():

@@ -8,19 +8,19 @@ warpsmith run --platform=CUDA --reference_platform="" gelu.hlo --xla_dump_to=DIR
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.cli import is_ours
-from warpsmith.cli.files import example_text, read_bytes
+from warpsmith.cli.files import example_text, read_bytes, terminal_colors, terminal_width
 from warpsmith.cli.modules import add_fill_elided, load_module
 from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
+from warpsmith.records import json_text
 
 if TYPE_CHECKING:
     from warpsmith.hlo.load import Snapshot
     from warpsmith.hlo.module import HloModule
-    from warpsmith.report.run.checked_run import RunReport
+    from warpsmith.report.run.run_report import RunReport
 
 _PLATFORMS = {"cpu": "cpu", "host": "cpu", "cuda": "cuda", "gpu": "cuda", "sim": "sim"}
 _REFERENCES = {"interpreter": "interpreter", "default": "interpreter", "none": "none", "": "none"}
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
             if is_ours(error, arguments.words):
                 raise
             if arguments.json:
-                print(json.dumps({"module": name, "error": error.to_json()}))
+                print(json_text({"module": name, "error": error.to_dict()}))
             if len(sources) == 1:
                 raise
             print(f"{name}: {error}", file=sys.stderr)
@@ -157,13 +157,9 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
     else:
         report = _run_here(arguments, snapshot, reference)
     if arguments.json:
-        print(json.dumps(report.to_json()))
+        print(report.to_json())
     else:
-        from rich.console import Console
-
-        from warpsmith.report.run.text import print_run
-
-        print_run(report, Console(highlight=False, soft_wrap=True))
+        print(report.text(terminal_width(), color=terminal_colors()))
     return 1 if report.match is False or report.findings else 0
 
 

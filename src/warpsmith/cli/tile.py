@@ -10,9 +10,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from warpsmith.cli.files import write_bytes, write_text
+from warpsmith.cli.files import writable, write_bytes, write_text
 from warpsmith.cli.own_passes import add_load, load
 from warpsmith.errors import UsageError
+from warpsmith.records import json_text
 
 if TYPE_CHECKING:
     from warpsmith.compiler.tile.programs import TileRun
@@ -48,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     load(arguments)
     kernel = load_kernel(arguments.file, constants(arguments.set))
+    writable(arguments.svg)
     if arguments.svg:
         from warpsmith.tile.picture import kernel_svg
 
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.explain:
         from warpsmith.report.explain.tile import tile_explanation
 
-        write_text(arguments.out, tile_explanation(kernel, arguments.target))
+        write_text(arguments.out, str(tile_explanation(kernel, arguments.target)))
         return 0
     if arguments.run:
         return _run(kernel, arguments)
@@ -125,8 +127,6 @@ def _report(kernel: Kernel, result: TileRun) -> str:
 
 
 def _json(kernel: Kernel, result: TileRun, arguments: argparse.Namespace) -> str:
-    import json
-
     found = {
         "kernel": kernel.name,
         "platform": result.platform,
@@ -139,6 +139,6 @@ def _json(kernel: Kernel, result: TileRun, arguments: argparse.Namespace) -> str
             for name, array in result.outputs.items()
         },
         "findings": [str(finding) for finding in result.findings],
-        "counters": None if result.counters is None else result.counters.as_json(),
+        "counters": None if result.counters is None else result.counters.to_dict(),
     }
-    return json.dumps(found) + "\n"
+    return json_text(found) + "\n"

@@ -38,6 +38,7 @@ from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import lookup
+from warpsmith.records import Record
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Finding
 from warpsmith.simt.ir.launch import run_kernel, watch_kernel
@@ -84,13 +85,18 @@ class Culprit:
 
 
 @dataclass(frozen=True, slots=True)
-class Bisection:
+class Bisection(Record):
     """What was run, and the first culprit; `steps` is (kernel, steps that changed its IR and ran)."""
 
     module: str
     target: str
     steps: tuple[tuple[str, int], ...]
     culprit: Culprit | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: module, target, steps, and the culprit or None."""
+        steps = [{"kernel": name, "ran": count} for name, count in self.steps]
+        return {**Record.to_dict(self), "steps": steps}
 
 
 class _Found(Exception):

@@ -1,16 +1,13 @@
 """What `warpsmith bisect` prints.
 
-In: a `Bisection`.  Out: text for people, and plain data for `--json`.
+In: a `Bisection`.  Out: text for people.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from warpsmith.compiler.bisection import EMISSION, Bisection, Culprit
 
-__all__ = ["bisection_data", "bisection_text"]
+__all__ = ["bisection_text"]
 
 _MOST_DIFF_LINES = 60
 
@@ -48,10 +45,3 @@ def _culprit_lines(culprit: Culprit) -> list[str]:
         if len(diff) > _MOST_DIFF_LINES:
             lines.append(f"... {len(diff) - _MOST_DIFF_LINES} more lines: --json has them all")
     return lines
-
-
-def bisection_data(found: Bisection) -> dict[str, Any]:
-    """Plain data: module, target, steps, and the culprit or None."""
-    data = asdict(found)
-    data["steps"] = [{"kernel": name, "ran": count} for name, count in found.steps]
-    return data

@@ -15,21 +15,21 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
 
 from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.backends.nvptx import codegen as nvptx_codegen
 from warpsmith.backends.nvptx import cuda_files, libdevice, ptxas
 from warpsmith.errors import RuntimeFailure, ToolFailed, ToolMissing, WarpsmithError
+from warpsmith.records import Record
 from warpsmith.runtime.cache import cache_key, default_cache
 from warpsmith.runtime.pool import thread_count
 from warpsmith.version import __version__
 
 __all__ = ["Check", "Diagnosis", "Store", "diagnose"]
 
-_PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "rich")
+_PACKAGES = ("numpy", "ml_dtypes", "llvmlite")
 _TOOL_SECONDS = 30
 
 
@@ -55,7 +55,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Record):
     """Versions, the computer as LLVM sees it, and one `Check` a capability."""
 
     warpsmith: str
@@ -69,9 +69,25 @@ class Diagnosis:
     cache: Store
     checks: tuple[Check, ...] = field(default=())
 
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain dicts and lists."""
-        return asdict(self)
+    def __str__(self) -> str:
+        cache = self.cache
+        used = f"{cache.entries} entries, {cache.bytes / 2**20:.1f} of {cache.limit / 2**20:.0f} MiB"
+        facts = {
+            "warpsmith": self.warpsmith,
+            "python": self.python,
+            **self.packages,
+            "LLVM": self.llvm,
+            "system": self.system,
+            "CPU": f"{self.cpu}, {self.vector_bits}-bit vectors, {self.threads} threads",
+            "cache": "off" if cache.directory is None else f"{cache.directory} ({used})",
+        }
+        width = max(map(len, (*facts, *(check.name for check in self.checks))))
+        lines = ["Installed", *(f"  {name:<{width}}  {value}" for name, value in facts.items()), "", "What works here"]
+        for check in self.checks:
+            lines.append(f"  {check.name:<{width}}  {check.state:<7}  {check.purpose}: {check.detail}")
+            if check.help:
+                lines.append(f"  {'':<{width}}           {check.help}")
+        return "\n".join(lines)
 
 
 def diagnose() -> Diagnosis:

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from warpsmith.errors import ToolMissing
+
 __all__ = ["HELP", "find"]
 
 HELP = "pip install 'warpsmith[cuda]', or set CUDA_HOME to a CUDA toolkit"
@@ -23,18 +25,23 @@ _WHEELS = ("cu13", "cu12", "cuda_nvcc")
 def find(relative: str, variable: str) -> Path | None:
     """The file at `relative` ("bin/ptxas") of the first toolkit that has it, or the one that `variable` names.
 
-    A program, which is a file in `bin`, must be executable, and may also be on `PATH`.
+    A program, which is a file in `bin`, must be executable, and may also be on `PATH`.  ToolMissing where `variable`
+    names nothing that can be used: another file in its place would be a surprise.
     """
     is_program = relative.startswith("bin/")
-    for path in _candidates(relative, variable, is_program):
+    if chosen := os.environ.get(variable):
+        path = Path(chosen)
+        if not path.is_file() or (is_program and not os.access(path, os.X_OK)):
+            what = "a program" if is_program else "a file"
+            raise ToolMissing(f"{variable} is {chosen}, which isn't {what}", help=f"correct it, or unset {variable}")
+        return path
+    for path in _candidates(relative, is_program):
         if path.is_file() and (not is_program or os.access(path, os.X_OK)):
             return path
     return None
 
 
-def _candidates(relative: str, variable: str, is_program: bool) -> Iterator[Path]:
-    if chosen := os.environ.get(variable):
-        yield Path(chosen)
+def _candidates(relative: str, is_program: bool) -> Iterator[Path]:
     for name in ("CUDA_HOME", "CUDA_PATH"):
         if root := os.environ.get(name):
             yield Path(root) / relative

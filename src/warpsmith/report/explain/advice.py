@@ -6,34 +6,20 @@ In: measured counters, work, times; an explanation.  Out: `Cost`, sentences.  Th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from warpsmith.devices import Device
 from warpsmith.hlo.module import HloComputation, HloInstruction
+from warpsmith.report.explain.facts import Cost, KernelExplanation
 from warpsmith.report.explain.measure import Measured
 from warpsmith.report.explain.roofline import Roofline, Work, operations
 from warpsmith.simt.core.results import AccessCounters
 
-if TYPE_CHECKING:
-    from warpsmith.report.explain.explanation import KernelExplanation
-
-__all__ = ["Cost", "advice", "largest_cost"]
+__all__ = ["advice", "largest_cost"]
 
 LEAST_EFFICIENCY = 0.75  # ideal sectors over sectors
 LEAST_OCCUPANCY = 0.5
 MOST_CONFLICTS = 0.1  # turns of banks that conflicts add, of all turns
 MOST_RELOADS = 1.5  # bytes moved over the least
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The dearest thing of a kernel: what, in words, and the HLO that it comes from (line 0 where unknown)."""
-
-    what: str
-    instruction: str
-    file: str
-    line: int
 
 
 def largest_cost(fusion: HloInstruction, measured: Measured, work: Work, times: Roofline) -> Cost | None:
@@ -155,8 +141,15 @@ def _scalar(facts: KernelExplanation, target: Device) -> Iterator[str]:
         yield "it computes an element at a time: no loop of it has become vectors"
 
 
-Rule = Callable[["KernelExplanation", Device], Iterator[str]]
+Rule = Callable[[KernelExplanation, Device], Iterator[str]]
 _GPU: tuple[Rule, ...] = (
-    *(_uncoalesced, _conflicts, _contention, _reloads, _few_blocks, _low_occupancy, _spills, _wide_indices),
+    _uncoalesced,
+    _conflicts,
+    _contention,
+    _reloads,
+    _few_blocks,
+    _low_occupancy,
+    _spills,
+    _wide_indices,
 )
 _CPU: tuple[Rule, ...] = (_scalar,)

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from warpsmith.arrays import Dim3
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-from warpsmith.backends.nvptx.ptxas import KernelResources
 from warpsmith.compiler.driver import distinct_fusions, scheduled
 from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
 from warpsmith.devices import Device, device
@@ -24,162 +22,25 @@ from warpsmith.devices.occupancy import Occupancy, occupancy
 from warpsmith.emitters import EmittedKernel
 from warpsmith.emitters.choose import refusals
 from warpsmith.emitters.kernel.index_width import index_reason
-from warpsmith.fusion.analysis import Refusal
+from warpsmith.errors import UsageError
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.numerics.modes import mode
-from warpsmith.report.explain.advice import Cost, advice, largest_cost
-from warpsmith.report.explain.maps import Access, Dependence, access_of, dependences
+from warpsmith.records import Record, plain, preformatted
+from warpsmith.report.explain.advice import advice, largest_cost
+from warpsmith.report.explain.facts import HostStep, KernelExplanation, Traffic
+from warpsmith.report.explain.maps import Access, access_of, dependences
 from warpsmith.report.explain.measure import Measured, least_bytes, measure
-from warpsmith.report.explain.roofline import Roofline, Work, roofline, work_of
-from warpsmith.simt.core.results import AccessCounters, Counters
+from warpsmith.report.explain.picture import kernels_svg
+from warpsmith.report.explain.roofline import roofline, work_of
+from warpsmith.report.explain.text import WIDTH, explanation_text
+from warpsmith.simt.core.results import AccessCounters
 
 __all__ = ["Explanation", "HostStep", "KernelExplanation", "Traffic", "explain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
-    """Accesses of one kind to one buffer, over the whole grid.
-
-    `bits` is a thread's width.  Global memory: `sectors` of 32 bytes against the fewest that hold what was asked for;
-    shared memory: `wavefronts`, turns of its banks, against those without conflicts.
-    """
-
-    kind: str
-    space: str
-    buffer: str
-    bits: int
-    warps: int
-    sectors: int
-    ideal_sectors: int
-    wavefronts: int
-    ideal_wavefronts: int
-    contention: int
-
-    @property
-    def sectors_per_access(self) -> float:
-        """32-byte sectors that a warp's access touches, on average."""
-        return self.sectors / max(1, self.warps)
-
-    @property
-    def conflicts(self) -> int:
-        """Turns of the banks of shared memory beyond the least that the accesses need."""
-        return self.wavefronts - self.ideal_wavefronts
-
-
-@dataclass(frozen=True, slots=True)
-class HostStep:
-    """A step that no kernel does, and why."""
-
-    name: str
-    opcode: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class KernelExplanation:
-    """One kernel.  `fusions` are the names of all that run it, the first of which it is explained by.
-
-    `accesses` are maps from threads to elements of arrays, `other_maps` (title and text) those to anything else, and
-    `dependences` what an element of a result needs of each input.  `in_place`: an output, and the input whose buffer
-    it shares.
-
-    `bytes_read` and `bytes_written` are the least that any kernel must move, `bytes_moved` what this one moves between
-    its cores and L2 (None where that is unknown), `memory_bytes` the different sectors among it.  On the CPU `lanes` is
-    the width of its vectors in elements, `tables` the bytes of its lookup tables.
-    """
-
-    name: str
-    fusions: tuple[str, ...]
-    emitter: str
-    variant: str
-    hero: str
-    refused: tuple[Refusal, ...]
-    target: str
-    is_gpu: bool
-    grid: Dim3
-    block: Dim3
-    unroll: int
-    chunk: int
-    shared_bytes: int
-    index_bits: int
-    index_reason: str
-    accesses: tuple[Access, ...]
-    other_maps: tuple[tuple[str, str], ...]
-    dependences: tuple[Dependence, ...]
-    in_place: tuple[tuple[str, str], ...]
-    bytes_read: int
-    bytes_written: int
-    bytes_moved: int | None
-    memory_bytes: int | None
-    blocks_run: int
-    traffic: tuple[Traffic, ...]
-    counters: Counters | None
-    resources: KernelResources | None
-    occupancy: Occupancy | None
-    waves: float | None
-    work: Work
-    roofline: Roofline
-    largest: Cost | None
-    advice: tuple[str, ...]
-    notes: tuple[str, ...]
-    lanes: int = 0
-    tables: tuple[int, ...] = ()
-    streams: bool = False
-    kernel: EmittedKernel = field(repr=False, kw_only=True)
-
-    @property
-    def bytes_least(self) -> int:
-        """Bytes that the kernel must at least move: each input and output once."""
-        return self.bytes_read + self.bytes_written
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, as `warpsmith explain --json` writes for each fusion."""
-        return {
-            "name": self.name,
-            "emitter": self.emitter,
-            "variant": self.variant,
-            "hero": self.hero,
-            "refused": [{"emitter": r.emitter, "reason": r.reason, "numbers": dict(r.numbers)} for r in self.refused],
-            "grid": list(self.grid),
-            "block": list(self.block),
-            "unroll": self.unroll,
-            "chunk": self.chunk,
-            "shared_bytes": self.shared_bytes,
-            "index_bits": self.index_bits,
-            "index_reason": self.index_reason,
-            "maps": [
-                *({"kind": "thread", **asdict(each)} for each in self.accesses),
-                *({"kind": "other", "title": title, "map": text} for title, text in self.other_maps),
-                *({"kind": "dependence", **asdict(each)} for each in self.dependences),
-            ],
-            "in_place": [list(pair) for pair in self.in_place],
-            "bytes_least": self.bytes_least,
-            "bytes_read": self.bytes_read,
-            "bytes_written": self.bytes_written,
-            "bytes_moved": self.bytes_least if self.bytes_moved is None else self.bytes_moved,
-            "bytes_moved_measured": self.bytes_moved is not None,
-            "memory_bytes": self.memory_bytes,
-            "blocks_run": self.blocks_run,
-            "traffic": [asdict(each) for each in self.traffic],
-            "counters": None if self.counters is None else self.counters.as_json(),
-            "registers": None if self.resources is None else self.resources.registers,
-            "spills": None if self.resources is None else self.resources.spill_stores + self.resources.spill_loads,
-            "occupancy": None if self.occupancy is None else asdict(self.occupancy),
-            "waves": self.waves,
-            "operations": self.work.operations,
-            "limits": asdict(self.roofline),
-            "largest": None if self.largest is None else asdict(self.largest),
-            "advice": list(self.advice),
-            "notes": list(self.notes),
-            "lanes": self.lanes,
-            "tables": list(self.tables),
-            "streams": self.streams,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A module on a target.  `str()` is what `warpsmith explain` prints."""
+class Explanation(Record):
+    """A module on a target.  `str()` is what `warpsmith explain` prints, a notebook shows that with the pictures."""
 
     module: str
     target: str
@@ -188,21 +49,39 @@ class Explanation:
     kernels: tuple[KernelExplanation, ...]
     host: tuple[HostStep, ...]
 
+    @property
+    def heading(self) -> str:
+        """The first line: module, target and numerics."""
+        return f"{self.module} for {self.target} ({self.title}), numerics {self.numerics}"
+
+    def text(self, width: int = WIDTH) -> str:
+        """All of it for people, in lines of at most `width` characters."""
+        return explanation_text(self.heading, self.kernels, self.host, width)
+
+    def svg(self) -> str:
+        """Pictures of the kernels.  UsageError for a module without kernels."""
+        if not self.kernels:
+            raise UsageError(f"module '{self.module}' has no kernel to draw")
+        return kernels_svg(f"{self.module} for {self.target}", self.kernels)
+
     def __str__(self) -> str:
-        from warpsmith.report.explain.text import explanation_text  # text is asked for only by people
+        return self.text()
 
-        return explanation_text(self)
+    def _repr_html_(self) -> str:
+        return preformatted(str(self)) + (self.svg() if self.kernels else "")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data: an entry of `fusions` for each fusion, those that are one kernel with the same facts."""
-        return {
-            "module": self.module,
-            "target": self.target,
-            "device": self.title,
-            "numerics": self.numerics,
-            "fusions": [{**each.to_json(), "name": name} for each in self.kernels for name in each.fusions],
-            "host": [asdict(each) for each in self.host],
-        }
+        return plain(
+            {
+                "module": self.module,
+                "target": self.target,
+                "device": self.title,
+                "numerics": self.numerics,
+                "fusions": [{**each.to_dict(), "name": name} for each in self.kernels for name in each.fusions],
+                "host": [asdict(each) for each in self.host],
+            }
+        )
 
 
 def explain(

@@ -5,7 +5,7 @@
     banks:    the tile, each cell an element in its bank's colour; framed what the first warp touches in one access,
               with its lanes' numbers, red where two lanes meet in a bank at different words
 
-In: an `Explanation`.  Out: SVG text.  What is drawn is counted from the maps that the emitter states.
+In: explained kernels.  Out: SVG text.  What is drawn is counted from the maps that the emitter states.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpsmith.emitters.kernel.origin import SharedTile
-from warpsmith.errors import UsageError
 from warpsmith.hlo.shapes import Shape
 from warpsmith.indexing import Expr, IndexingMap, IntArray, dim, parse_map, substitute
 from warpsmith.indexing.points import points
-from warpsmith.report.explain.explanation import Explanation, KernelExplanation
+from warpsmith.report.explain.facts import KernelExplanation
 from warpsmith.report.explain.maps import Access, lane_positions, position_map
 from warpsmith.report.svg import Cell, Panel, hue, page
 
-__all__ = ["banks_panel", "elements_panel", "explanation_svg"]
+__all__ = ["banks_panel", "elements_panel", "kernels_svg"]
 
 ROWS, COLUMNS = 36, 40
 TILE_COLUMNS = 44
@@ -39,12 +38,9 @@ _BANKS, _WORD = 32, 4
 _NOBODY = "#eeeeee"
 
 
-def explanation_svg(found: Explanation) -> str:
-    """A page with the panels of every kernel.  UsageError for a module without kernels."""
-    if not found.kernels:
-        raise UsageError(f"module '{found.module}' has no kernel to draw")
-    panels = [panel for kernel in found.kernels for panel in _panels(kernel)]
-    return page(f"{found.module} for {found.target}", panels)
+def kernels_svg(title: str, kernels: Sequence[KernelExplanation]) -> str:
+    """A page with the panels of every kernel."""
+    return page(title, [panel for kernel in kernels for panel in _panels(kernel)])
 
 
 def _panels(kernel: KernelExplanation) -> Iterator[Panel]:

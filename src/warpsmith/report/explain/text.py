@@ -1,32 +1,29 @@
 """An explanation as text: a section a kernel, what was chosen first, then what it does, then what it costs.
 
-In: an `Explanation`.  Out: text.  Labels stand in a column; long lines are folded behind them.
+In: kernels and host steps, explained.  Out: text.  Labels stand in a column; long lines are folded behind them.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from warpsmith.report.explain.explanation import Explanation, KernelExplanation, Traffic
+from warpsmith.report.explain.facts import HostStep, KernelExplanation, Traffic
+from warpsmith.report.words import WIDTH, Line, byte_count, dims, folded
 
-__all__ = ["explanation_text"]
+__all__ = ["WIDTH", "explanation_text"]
 
 _LABEL = 12
-_WIDTH = 120
-
-Line = tuple[str, str]
 
 
-def explanation_text(found: Explanation) -> str:
-    """The whole of it."""
-    title = f"{found.module} for {found.target}"
-    title += f" ({found.title}), numerics {found.numerics}"
-    parts = [title]
-    parts += ["\n".join([_headline(kernel), *_folded(_lines(kernel))]) for kernel in found.kernels]
-    if found.host:
-        parts.append("\n".join(f"host {each.name} = {each.opcode}: {each.reason}" for each in found.host))
-    if not found.kernels and not found.host:
+def explanation_text(
+    heading: str, kernels: Sequence[KernelExplanation], host: Sequence[HostStep], width: int = WIDTH
+) -> str:
+    """The whole of it, in lines of at most `width` characters."""
+    parts = [heading]
+    parts += ["\n".join([_headline(kernel), *folded(_lines(kernel), _LABEL, width)]) for kernel in kernels]
+    if host:
+        parts.append("\n".join(f"host {each.name} = {each.opcode}: {each.reason}" for each in host))
+    if not kernels and not host:
         parts.append("the module computes nothing: it has neither kernels nor host steps")
     return "\n\n".join(parts)
 
@@ -36,18 +33,6 @@ def _headline(kernel: KernelExplanation) -> str:
     others = len(kernel.fusions) - 1
     more = f", and {others} more that are the same kernel" if others else ""
     return f"kernel {kernel.name}: {kernel.emitter}{variant}{more}"
-
-
-def _folded(lines: Iterator[Line]) -> Iterator[str]:
-    for label, text in lines:
-        yield from textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=f"  {label:<{_LABEL}}",
-            subsequent_indent=" " * (_LABEL + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
 
 
 def _lines(kernel: KernelExplanation) -> Iterator[Line]:
@@ -77,14 +62,14 @@ def _launch(kernel: KernelExplanation) -> str:
         chunk = f"{kernel.chunk} elements or rows" if kernel.chunk > 1 else "1 element or row"
         text = f"{_counted(kernel.grid[0], 'work group')} of up to {chunk}, {vectors}"
         if kernel.tables:
-            text += f", looked up in tables ({', '.join(_bytes(n) for n in kernel.tables)})"
+            text += f", looked up in tables ({', '.join(byte_count(n) for n in kernel.tables)})"
         else:
             text += ", computed directly"
         return text + (", written past the caches" if kernel.streams else "")
     each = f"{kernel.unroll} neighbouring elements" if kernel.unroll > 1 else "1 element"
     shared = f"{kernel.shared_bytes} bytes of shared memory a block" if kernel.shared_bytes else "no shared memory"
-    blocks = "1 block" if max(kernel.grid) == 1 else f"{_dims(kernel.grid)} blocks"
-    launch = f"{blocks} of {_dims(kernel.block)} threads"
+    blocks = "1 block" if max(kernel.grid) == 1 else f"{dims(kernel.grid)} blocks"
+    launch = f"{blocks} of {dims(kernel.block)} threads"
     return f"{launch}, a thread takes {each} at a time, {shared}"
 
 
@@ -102,8 +87,8 @@ def _maps(kernel: KernelExplanation) -> Iterator[Line]:
 
 
 def _memory(kernel: KernelExplanation) -> str:
-    read, written = _bytes(kernel.bytes_read), _bytes(kernel.bytes_written)
-    text = f"at least {_bytes(kernel.bytes_least)}: inputs once ({read}) and outputs once ({written})"
+    read, written = byte_count(kernel.bytes_read), byte_count(kernel.bytes_written)
+    text = f"at least {byte_count(kernel.bytes_least)}: inputs once ({read}) and outputs once ({written})"
     if kernel.bytes_moved is None:
         return text
     ratio = kernel.bytes_moved / max(1, kernel.bytes_least)
@@ -112,7 +97,7 @@ def _memory(kernel: KernelExplanation) -> str:
     if blocks == 1:
         how = "its block"
     about = "about " if kernel.blocks_run < blocks else ""
-    return f"{text}; moved {about}{_bytes(kernel.bytes_moved)}, {ratio:.2f} times that ({how} simulated)"
+    return f"{text}; moved {about}{byte_count(kernel.bytes_moved)}, {ratio:.2f} times that ({how} simulated)"
 
 
 def _traffic(kernel: KernelExplanation) -> Iterator[Line]:
@@ -176,17 +161,5 @@ def _times(kernel: KernelExplanation) -> Iterator[Line]:
         yield "largest", f"{largest.what}; from '{largest.instruction}'{place}"
 
 
-def _dims(dims: tuple[int, int, int]) -> str:
-    last = max((i for i, d in enumerate(dims) if d != 1), default=0)
-    return " x ".join(map(str, dims[: last + 1]))
-
-
 def _counted(count: int, what: str) -> str:
     return f"1 {what}" if count == 1 else f"{count} {what}s"
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} B"

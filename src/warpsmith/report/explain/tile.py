@@ -1,48 +1,69 @@
 """What `explain` says of a tile kernel: each primitive's variant, its partition, and why others didn't take it.
 
-In: a kernel and a target.  Out: text for people, and plain data for `--json`.
+In: a kernel and a target.  Out: `TileExplanation`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from warpsmith.compiler.tile.programs import dispatched_tile, explain_tile
+from warpsmith.arrays import Dim3
+from warpsmith.compiler.tile.programs import dispatched_tile
+from warpsmith.records import Record
+from warpsmith.tile.dispatch import Choice
 from warpsmith.tile.program import Kernel
 
-__all__ = ["tile_explanation", "tile_explanation_data"]
+__all__ = ["TileExplanation", "tile_explanation"]
 
 
-def tile_explanation(kernel: Kernel, target: str) -> str:
-    """A paragraph a primitive, under the kernel's launch."""
-    lines = [f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}"]
-    for choice in explain_tile(kernel, target):
-        lines.append(f"{choice.location.file}:{choice.location.line}: {choice.call}")
-        lines.append(f"  {choice.variant}: {choice.partition}")
-        lines += [f"  not {name}: {reason}" for name, reason in choice.rejected]
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True)
+class TileExplanation(Record):
+    """A tile kernel on a target: its launch (shared memory in bytes, and those of them that a launch gives), and one
+    choice a primitive.  `str()` has a paragraph a primitive."""
+
+    kernel: str
+    target: str
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    dynamic_shared_bytes: int
+    choices: tuple[Choice, ...]
+
+    def __str__(self) -> str:
+        lines = [f"kernel {self.kernel}: grid {self.grid}, block {self.block}"]
+        for choice in self.choices:
+            lines.append(f"{choice.location.file}:{choice.location.line}: {choice.call}")
+            lines.append(f"  {choice.variant}: {choice.partition}")
+            lines += [f"  not {name}: {reason}" for name, reason in choice.rejected]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `warpsmith explain --json` writes of a tile kernel."""
+        return {
+            "kernel": self.kernel,
+            "target": self.target,
+            "grid": list(self.grid),
+            "block": list(self.block),
+            "shared_bytes": self.shared_bytes,
+            "dynamic_shared_bytes": self.dynamic_shared_bytes,
+            "primitives": [
+                {
+                    "call": choice.call,
+                    "file": choice.location.file,
+                    "line": choice.location.line,
+                    "variant": choice.variant,
+                    "partition": choice.partition,
+                    "refused": [{"variant": name, "reason": reason} for name, reason in choice.rejected],
+                }
+                for choice in self.choices
+            ],
+        }
 
 
-def tile_explanation_data(kernel: Kernel, target: str) -> dict[str, Any]:
-    """The same as data: kernel, target, its launch (shared memory in bytes, and those of them that a launch gives), and
-    one object a primitive."""
+def tile_explanation(kernel: Kernel, target: str) -> TileExplanation:
+    """Dispatch a kernel, and say what was chosen.  Raises DispatchFailed, UnknownTarget and UsageError."""
     made = dispatched_tile(kernel, target)
-    return {
-        "kernel": kernel.name,
-        "target": target,
-        "grid": list(kernel.launch.grid),
-        "block": list(kernel.launch.block),
-        "shared_bytes": made.shared_bytes,
-        "dynamic_shared_bytes": made.dynamic_shared_bytes,
-        "primitives": [
-            {
-                "call": choice.call,
-                "file": choice.location.file,
-                "line": choice.location.line,
-                "variant": choice.variant,
-                "partition": choice.partition,
-                "refused": [{"variant": name, "reason": reason} for name, reason in choice.rejected],
-            }
-            for choice in made.choices
-        ],
-    }
+    launch = kernel.launch
+    sizes = (made.shared_bytes, made.dynamic_shared_bytes)
+    return TileExplanation(kernel.name, target, launch.grid, launch.block, *sizes, tuple(made.choices))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,9 +98,11 @@ def _safe(name: str) -> str:
 def _write(directory: Path, files: dict[str, str]) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            temporary = directory / f".{name}.tmp"
-            temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-            os.replace(temporary, directory / name)
+        # Beside the folder's files and renamed, so that no reader meets half a file, nor two writers each other's.
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".") as folder:
+            for name, text in files.items():
+                temporary = Path(folder) / name
+                temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+                os.replace(temporary, directory / name)
     except OSError as error:
         raise FileError(f"can't write to {directory}: {error.strerror}") from error

@@ -1,15 +1,15 @@
 """Compile, run, compare: the main job, as data.
 
-`run` gives a `RunReport`; `report/run/text.py` prints it, `RunReport.to_json` is what `warpsmith run --json` writes.
+In: a module, arrays, `RunOptions`.  Out: a `RunReport`.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -24,91 +24,20 @@ from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.verifier import verify_instruction
 from warpsmith.numerics.bounds import bound
-from warpsmith.numerics.compare import Comparison, Tolerance, compare
+from warpsmith.numerics.compare import Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
+from warpsmith.report.run.run_report import OutputReport, RunReport
 from warpsmith.runtime.bandwidth import copy_bandwidth
-from warpsmith.runtime.executable import Executable, KernelInfo
+from warpsmith.runtime.executable import Executable
 from warpsmith.simt.core.results import LaunchResult
 
-__all__ = ["OutputReport", "RunReport", "compiled", "random_inputs", "run"]
+__all__ = ["RunOptions", "compiled", "random_inputs", "run"]
 
 
 REFERENCES = ("interpreter", "none")
 _A_PRIORI = "the bound that the documented accuracy of its ops gives"
 _MIN_SECONDS = 0.2
 _MAX_ITERATIONS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class OutputReport:
-    """One output leaf against its reference."""
-
-    index: int
-    shape: str
-    comparison: Comparison
-
-
-@dataclass(slots=True)
-class RunReport:
-    """All that `warpsmith run` says of one module.  Times are in milliseconds, bandwidth in GB/s (10^9 bytes).
-
-    `kernel_ms` and `host_ms` are what kernels and host steps take of `time_ms`, loops and branches included, and
-    `kernel_launches` and `host_calls` how often they run in a call.  `temporary_bytes` is the most memory that results
-    and intermediate values take.  `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's
-    copy bandwidth, measured in the same run.  `match` is None where there was no reference.  `unbounded` counts
-    elements of which the reference knows no bound, since rounding errors may have grown without limit on the way: any
-    value matches there.  `estimated` counts those whose bound is an estimate (`hlo/evaluator/bounds/estimate.py`).
-    """
-
-    module: str
-    platform: str
-    target: str
-    numerics: str
-    kernels: list[KernelInfo]
-    compile_ms: float
-    compile_parts_ms: dict[str, float]
-    bytes: int
-    time_ms: float | None = None
-    kernel_ms: float = 0.0
-    host_ms: float = 0.0
-    kernel_launches: int = 0
-    host_calls: int = 0
-    temporary_bytes: int = 0
-    gbps: float | None = None
-    copy_gbps: float | None = None
-    reference: str = "none"
-    reference_ms: float | None = None
-    match: bool | None = None
-    tolerance: str = ""
-    max_ulp: int | None = None
-    max_abs_error: float | None = None
-    max_rel_error: float | None = None
-    mismatches: int | None = None
-    unbounded: int = 0
-    estimated: int = 0
-    seed: int = 0
-    iterations: int = 0
-    outputs: list[OutputReport] = field(default_factory=list[OutputReport])
-    findings: list[str] = field(default_factory=list[str])
-    notes: list[str] = field(default_factory=list[str])
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for `json.dumps`; infinities and NaN become strings."""
-        plain = asdict(self)
-        return _finite(plain)
-
-
-def _finite(value: Any) -> Any:
-    """Plain data without the floats that JSON lacks."""
-    match value:
-        case float() if not np.isfinite(value):
-            return str(value)
-        case dict():
-            return {k: _finite(v) for k, v in cast("dict[str, Any]", value).items()}
-        case list() | tuple():
-            return [_finite(v) for v in cast("Sequence[Any]", value)]
-        case _:
-            return value
 
 
 def parameter_shapes(module: HloModule) -> list[Shape]:
@@ -136,98 +65,120 @@ _ORDERED = frozenset(
 """Ops whose result on infinities and NaN depends on an order that HLO leaves open, or on rounding."""
 
 
-def run(
-    module: HloModule,
-    *arrays: Any,
-    target: str = "cpu",
-    platform: str = "",
-    stage: str = "buffers",
-    numerics: str = "strict",
-    seed: int = 0,
-    iterations: int | None = None,
-    reference: str = "interpreter",
-    abs_error: float | None = None,
-    rel_error: float | None = None,
-    cache: bool = True,
-    measure_copy: bool = True,
-    results: list[Array] | None = None,
-    step_limit: int = STEP_LIMIT,
-    deterministic: bool = False,
-) -> RunReport:
-    """Compile `module`, call it (on `arrays`, or on seeded input), compare with the reference, time it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How `run` compiles, calls and compares.
 
-    `iterations` timed calls (default: as many as fit in 0.2 s, at most 100, at least 3).  `results` receives the
-    outputs.  Raises what `compile` and the executable raise; a difference is not an error but `match == False`.  The
-    reference comes first and takes `step_limit` instructions at most, so that a loop without end is an error.
-    `platform="sim"` simulates the kernels of the GPU `target` at `stage` ("buffers" or "ptx"): an access that a kernel
-    may not make becomes a finding.  `deterministic` is as in `compile`.
+    `target` is "cpu" or, with `platform="sim"`, a GPU whose kernels are simulated at `stage` ("buffers" or "ptx"): an
+    access that a kernel may not make becomes a finding.  `numerics`, `deterministic` and `cache` are as in `compile`.
+    `seed` makes the inputs that aren't given.  `iterations` timed calls (default: as many as fit in 0.2 s, at most 100,
+    at least 3); `measure_copy` also times a copy of memory.  `reference` is "interpreter" or "none"; it takes
+    `step_limit` instructions at most, so that a loop without end is an error.  With `abs_error` or `rel_error` XLA's
+    rule is the tolerance, else a bound for each element.
     """
-    if platform == "sim":
-        start = perf_counter()
-        launches: list[LaunchResult] = []
-        options: dict[str, Any] = {"numerics": numerics, "stage": stage, "deterministic": deterministic}
-        exe = simulated(module, target, launches=launches, **options)
-        report = _of_executable(module, exe, perf_counter() - start)
-        report.notes.append(f"simulated at stage {stage}; times are the simulator's, not a GPU's")
-        return _simulated(report, module, exe, launches, arrays, seed, reference, (abs_error, rel_error), results)
-    if reference not in REFERENCES:
-        raise UsageError(f"no reference is called '{reference}'", help=did_you_mean(str(reference), REFERENCES))
-    for name, number in (("iterations", iterations), ("step_limit", step_limit)):
-        if number is not None and (int(number) != number or number < 1):
-            raise UsageError(f"{name} is {number}; it is a whole number of at least 1")
-    require(seed, int, "a seed is a whole number")
-    start = perf_counter()
-    exe = compile(module, target=target, numerics=numerics, cache=cache, deterministic=deterministic)
-    report = _of_executable(module, exe, perf_counter() - start)
-    report.reference, report.seed = reference, seed
-    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
-    wanted = None
-    if reference == "interpreter":
-        start = perf_counter()
-        wanted = _expected(module, inputs, abs_error, rel_error, step_limit)
-        report.reference_ms = (perf_counter() - start) * 1e3
-    found, clock = exe.profiled(*inputs)
-    report.kernel_launches, report.host_calls = clock.kernels, clock.host_steps
-    seconds = _timed(report, exe, inputs, iterations)
-    report.gbps = report.bytes / seconds / 1e9 if seconds else None
-    report.copy_gbps = copy_bandwidth() / 1e9 if measure_copy else None
-    if wanted is not None:
-        _compare(report, found, *wanted)
-    if results is not None:
+
+    target: str = "cpu"
+    platform: str = ""
+    stage: str = "buffers"
+    numerics: str = "strict"
+    deterministic: bool = False
+    cache: bool = True
+    seed: int = 0
+    iterations: int | None = None
+    measure_copy: bool = True
+    reference: str = "interpreter"
+    abs_error: float | None = None
+    rel_error: float | None = None
+    step_limit: int = STEP_LIMIT
+
+    def __post_init__(self) -> None:
+        if self.reference not in REFERENCES:
+            help = did_you_mean(str(self.reference), REFERENCES)
+            raise UsageError(f"no reference is called '{self.reference}'", help=help)
+        for name, number in (("iterations", self.iterations), ("step_limit", self.step_limit)):
+            if number is not None and (int(number) != number or number < 1):
+                raise UsageError(f"{name} is {number}; it is a whole number of at least 1")
+        require(self.seed, int, "a seed is a whole number")
+
+    @staticmethod
+    def of(keywords: Mapping[str, Any]) -> RunOptions:
+        """The options of a call's keyword arguments.  UsageError for a name that there isn't."""
+        known = [each.name for each in fields(RunOptions)]
+        for name in keywords:
+            if name not in known:
+                raise UsageError(f"`run` has no option '{name}'", help=did_you_mean(name, known))
+        return RunOptions(**keywords)
+
+
+def run(module: HloModule, *arrays: Any, results: list[Array] | None = None, **options: Any) -> RunReport:
+    """Compile `module`, call it, compare with the reference, time it; keyword arguments are those of `RunOptions`.
+
+    `arrays`: one for each array leaf of the entry's parameters, in order, in HLO's dtype and logical dims (numpy with
+    ml_dtypes, or anything with `__dlpack__`); none for seeded input.  `results`, a list, receives the outputs.  Times
+    are in milliseconds, bandwidths in GB/s, sizes in bytes.
+
+    A difference is no error but `match == False`, and so is what the simulator finds (`findings`).  Raises InvalidHlo,
+    UnknownTarget, UnsupportedFusion and LoweringError as `compile` does, ArgumentMismatch for arrays that don't fit,
+    UsageError for an option that there isn't.
+    """
+    chosen = RunOptions.of(options)
+    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, chosen.seed)
+    report, found = (_simulated if chosen.platform == "sim" else _on_cpu)(module, inputs, chosen)
+    if results is not None and found is not None:
         results[:] = found
     return report
 
 
-def _simulated(
-    report: RunReport,
-    module: HloModule,
-    exe: Executable,
-    launches: Sequence[LaunchResult],
-    arrays: Sequence[Any],
-    seed: int,
-    reference: str,
-    errors: tuple[float | None, float | None],
-    results: list[Array] | None,
-) -> RunReport:
+def _on_cpu(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tuple[RunReport, list[Array] | None]:
+    """The reference comes first, so that what never ends is an error of its step limit."""
+    start = perf_counter()
+    exe = compile(
+        module,
+        target=options.target,
+        numerics=options.numerics,
+        cache=options.cache,
+        deterministic=options.deterministic,
+    )
+    report = _of_executable(module, exe, perf_counter() - start)
+    report.reference, report.seed = options.reference, options.seed
+    wanted = _expected(report, module, inputs, options)
+    found, clock = exe.profiled(*inputs)
+    report.kernel_launches, report.host_calls = clock.kernels, clock.host_steps
+    seconds = _timed(report, exe, inputs, options.iterations)
+    report.gbps = report.bytes / seconds / 1e9 if seconds else None
+    report.copy_gbps = copy_bandwidth() / 1e9 if options.measure_copy else None
+    if wanted is not None:
+        _compare(report, found, *wanted)
+    return report, found
+
+
+def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tuple[RunReport, list[Array] | None]:
     """One simulated call; what the simulator's checks find is in the report, not raised."""
-    report.platform, report.reference, report.seed, report.iterations = "sim", reference, seed, 1
-    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, seed)
+    start = perf_counter()
+    launches: list[LaunchResult] = []
+    exe = simulated(
+        module,
+        options.target,
+        launches=launches,
+        numerics=options.numerics,
+        stage=options.stage,
+        deterministic=options.deterministic,
+    )
+    report = _of_executable(module, exe, perf_counter() - start)
+    report.notes.append(f"simulated at stage {options.stage}; times are the simulator's, not a GPU's")
+    report.platform, report.reference, report.seed, report.iterations = "sim", options.reference, options.seed, 1
     start = perf_counter()
     try:
         found = exe(*inputs)
     except SimulationError as error:
         report.findings += [str(finding) for each in launches for finding in each.findings] or [str(error)]
-        return report
+        return report, None
     report.time_ms = (perf_counter() - start) * 1e3
     report.findings += [str(finding) for each in launches for finding in each.findings]
-    if reference == "interpreter":
-        start = perf_counter()
-        wanted = _expected(module, inputs, *errors, STEP_LIMIT)
-        report.reference_ms = (perf_counter() - start) * 1e3
+    wanted = _expected(report, module, inputs, options)
+    if wanted is not None:
         _compare(report, found, *wanted)
-    if results is not None:
-        results[:] = found
-    return report
+    return report, found
 
 
 def compiled(module: HloModule, *, target: str, numerics: str = "strict", deterministic: bool = False) -> RunReport:
@@ -272,19 +223,21 @@ def _timed(report: RunReport, exe: Executable, inputs: Sequence[Any], iterations
 
 
 def _expected(
-    module: HloModule,
-    inputs: Sequence[Any],
-    abs_error: float | None,
-    rel_error: float | None,
-    step_limit: int,
-) -> tuple[list[Array], list[Tolerance]]:
+    report: RunReport, module: HloModule, inputs: Sequence[Any], options: RunOptions
+) -> tuple[list[Array], list[Tolerance]] | None:
     """The reference's results and what may differ from them: XLA's rule if asked for, else a-priori bounds."""
-    if abs_error is not None or rel_error is not None:
-        expected = evaluate(module, *inputs, step_limit=step_limit)
-        return expected, [Tolerance(abs_error=abs_error, rel_error=rel_error)] * len(expected)
-    expected, limits, estimated = evaluate_with_limits(module, *inputs, op_ulp_bound=bound, step_limit=step_limit)
-    pairs = zip(limits, estimated, strict=True)
-    return expected, [Tolerance(absolute=limit, estimated=int(guessed.sum())) for limit, guessed in pairs]
+    if options.reference == "none":
+        return None
+    start, limit = perf_counter(), options.step_limit
+    if options.abs_error is not None or options.rel_error is not None:
+        expected = evaluate(module, *inputs, step_limit=limit)
+        tolerances = [Tolerance(abs_error=options.abs_error, rel_error=options.rel_error)] * len(expected)
+    else:
+        expected, limits, estimated = evaluate_with_limits(module, *inputs, op_ulp_bound=bound, step_limit=limit)
+        pairs = zip(limits, estimated, strict=True)
+        tolerances = [Tolerance(absolute=limit, estimated=int(guessed.sum())) for limit, guessed in pairs]
+    report.reference_ms = (perf_counter() - start) * 1e3
+    return expected, tolerances
 
 
 def _compare(

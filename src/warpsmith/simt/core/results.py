@@ -1,6 +1,6 @@
 """What a simulated launch gives beside its outputs: findings (what is wrong) and counters (what it costs).
 
-Plain data, the same for IR and for PTX.  `str(finding)` says all of it in words, `as_json` is for reports.
+Plain data, the same for IR and for PTX.  `str(finding)` says all of it in words, `to_dict` is for reports.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Site:
         found = f"{names} ({place})" if names and place else names or place
         return f"; from {found}" if found else ""
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "op": self.op,
@@ -127,13 +127,13 @@ class Finding:
             lines.append(f"  against a {self.other.kind} at {self.other.site}{who}")
         return "\n".join(lines)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON; `other` is the second party of a race."""
         other = self.other
         return {
             "code": self.code,
             "message": self.message,
-            "site": None if self.site is None else self.site.as_json(),
+            "site": None if self.site is None else self.site.to_dict(),
             "kind": self.kind,
             "block": self.block,
             "thread": self.thread,
@@ -144,7 +144,7 @@ class Finding:
             "count": self.count,
             "other": None
             if other is None
-            else {"site": other.site.as_json(), "kind": other.kind, "block": other.block, "thread": other.thread},
+            else {"site": other.site.to_dict(), "kind": other.kind, "block": other.block, "thread": other.thread},
         }
 
 
@@ -194,10 +194,10 @@ class AccessCounters:
         """Turns of the banks that conflicts added."""
         return self.wavefronts - self.ideal_wavefronts
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "site": self.site.as_json(),
+            "site": self.site.to_dict(),
             "kind": self.kind,
             "space": self.space,
             "buffer": self.buffer,
@@ -311,7 +311,7 @@ class Counters:
             found[access.kind, access.space, access.bytes * 8] += access.warps
         return dict(found)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "kernel": self.kernel,
@@ -341,7 +341,7 @@ class Counters:
             "widths": [{"kind": k, "space": s, "bits": b, "warps": n} for (k, s, b), n in sorted(self.widths.items())],
             "shared_bytes": self.shared_bytes,
             "registers": self.registers,
-            "accesses": [a.as_json() for a in self.accesses],
+            "accesses": [a.to_dict() for a in self.accesses],
         }
 
 
