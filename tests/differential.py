@@ -34,7 +34,7 @@ from warpsmith.ir.text.printer import print_module
 from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
 from warpsmith.passes.manager import PassCall, lookup
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 from warpsmith.simt import run_kernel
 
 assert warpsmith.ir.dialects.arith
@@ -51,7 +51,7 @@ class Counts:
 
 def fusion_of(module: HloModule) -> HloInstruction:
     """The one kernel of a module."""
-    steps = [step for step in plan(wrap(module)).steps if step.kind == "kernel"]
+    steps = [step for step in make_schedule(wrap(module)).steps if step.kind == "kernel"]
     assert len(steps) == 1, [step.instruction.name for step in steps]
     return steps[0].instruction
 

@@ -23,7 +23,7 @@ from warpsmith.ir.core.verifier import verify
 from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, random_array
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 from warpsmith.simt import run_kernel
 
 assert warpsmith.ir.dialects.arith
@@ -65,22 +65,22 @@ def run_emitted(kernel: EmittedKernel, inputs: Sequence[Array]) -> list[Array]:
 
 
 def run_module(module: HloModule, arrays: Sequence[Array], target: str, numerics: str = "strict") -> list[Array]:
-    """All kernels of a module in the order of its plan; a host step is an error here."""
-    steps = plan(wrap(module))
-    values: dict[str, Array] = dict(zip(steps.parameters, arrays, strict=True))
-    values.update({name: literal.array for name, literal in steps.constants.items()})
+    """All kernels of a module in the order of its schedule; a host step is an error here."""
+    steps = make_schedule(wrap(module))
+    values: dict[int, Array] = dict(zip(steps.parameters, arrays, strict=True))
+    values.update({b: literal.array for b, literal in steps.constants.items()})
 
-    def value(name: str) -> Array:
-        if name not in values:  # a bitcast of another buffer
-            source = steps.storage[name]
-            values[name] = from_memory(to_memory(values[source], steps.buffers[source]), steps.buffers[name])
-        return values[name]
+    def value(b: int) -> Array:
+        if b not in values:  # a bitcast of another buffer
+            source = steps.storage[b]
+            values[b] = from_memory(to_memory(values[source], steps.buffers[source]), steps.buffers[b])
+        return values[b]
 
     for step in steps.steps:
         assert step.kind == "kernel", f"{step.instruction.name}: {step.reason}"
         kernel = emit(step.instruction, device(target), numerics=numerics)
-        values.update(zip(step.outputs, run_emitted(kernel, [value(name) for name in step.inputs]), strict=True))
-    return [value(name) for name in steps.results]
+        values.update(zip(step.outputs, run_emitted(kernel, [value(b) for b in step.inputs]), strict=True))
+    return [value(b) for b in steps.results]
 
 
 def check(

@@ -32,7 +32,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile, indices, random_array
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 
 __all__ = ["CELLS", "DTYPES", "KINDS", "Cell", "Verdict", "assembles", "check"]
 
@@ -487,7 +487,7 @@ def _inputs(cell: Cell, module: HloModule) -> list[Array]:
 
 def _kernel(module: HloModule, target: str) -> LoweredKernel | None:
     """The kernel of a module; None for one with no step."""
-    steps = [step for step in plan(wrap(module)).steps if step.kind == "kernel"]
+    steps = [step for step in make_schedule(wrap(module)).steps if step.kind == "kernel"]
     return lower_fusion(steps[0].instruction, device(target)) if steps else None
 
 

@@ -20,7 +20,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.passes.library_calls import FUNCTIONS
 from warpsmith.passes.manager import PassCall, run_pipeline
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 
 needs_libdevice = pytest.mark.skipif(libdevice.find_libdevice() is None, reason="no libdevice here")
 _RENAMED = {
@@ -112,7 +112,7 @@ define ptx_kernel void @main(ptr %a) {{
 # -------------------------------------------------------------------------------------------------------- 16-bit floats
 def lowered(text: str, *, f16: bool) -> str:
     """LLVM IR for a processor without wide vectors; `f16`: and without f16 conversions."""
-    (step,) = (s for s in plan(wrap(parse_hlo(text))).steps if s.kind == "kernel")
+    (step,) = (s for s in make_schedule(wrap(parse_hlo(text))).steps if s.kind == "kernel")
     kernel = emit(step.instruction, device("cpu"))
     options = {
         "vectorize-cpu": {"vector_bits": 128, "nontemporal": False},

@@ -10,15 +10,16 @@ import pytest
 
 import warpsmith as ws
 from warpsmith.arrays import Array
+from warpsmith.compiler.simulated import simulated
 from warpsmith.dtypes import by_name
-from warpsmith.errors import ArgumentMismatch, UnsupportedHlo
+from warpsmith.errors import ArgumentMismatch, ToolMissing, UnsupportedHlo
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.report.run.checked_run import run
 from warpsmith.runtime import runner
-from warpsmith.runtime.plan import BufferSpec, CopyStep, HostStep, Plan, UpdateStep, WhileStep
+from warpsmith.runtime.plan import BufferSpec, CopyStep, HostStep, LaunchStep, Plan, UpdateStep, WhileStep
 from warpsmith.runtime.runner import Clock, Runner
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 
 COUNTED = """HloModule counted
 condition {
@@ -336,9 +337,9 @@ ENTRY e {{
   ROOT r = f32[16] subtract(x, b)
 }}
 """
-    found = plan(wrap(parse_hlo(text)))
+    found = make_schedule(wrap(parse_hlo(text)))
     assert [step.kind for step in found.steps] == ["call", "call", "kernel"]
-    assert found.steps[0].plans == found.steps[1].plans
+    assert found.steps[0].inner == found.steps[1].inner
     exe = ws.compile(parse_hlo(text))
     x = np.linspace(0.5, 2, 16, dtype=np.float32)
     assert (exe(x)[0] == 0).all()
@@ -426,7 +427,7 @@ ENTRY e {{
 
 def test_a_chain_needs_two_buffers_at_a_time() -> None:
     """Each value is let go of once the next one is there."""
-    assert plan(wrap(parse_hlo(chain(40)))).peak_bytes() == 2 * 4000
+    assert make_schedule(wrap(parse_hlo(chain(40)))).peak_bytes() == 2 * 4000
     assert ws.compile(parse_hlo(chain(5))).temporary_bytes == 2 * 4000
 
 
@@ -588,3 +589,44 @@ ENTRY e {
     assert 0 < data["host_ms"] < data["time_ms"]
     assert 0 < data["kernel_ms"] < data["time_ms"]
     assert data["match"] is True
+
+
+def test_host_steps_that_are_the_interpreters_own_code_say_so() -> None:
+    """A step that was computed by what it is compared with would count as checked."""
+    text = """HloModule m
+less {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT
+}
+ENTRY e {
+  x = f32[512,512] parameter(0)
+  i = s32[64] parameter(1)
+  n = f32[512,512] negate(x)
+  d = f32[512,512] dot(n, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = s32[64] sort(i), dimensions={0}, to_apply=less
+  c = f32[512,512] cholesky(d)
+  ROOT t = (f32[512,512], s32[64]) tuple(c, s)
+}
+"""
+    for target in ("cpu", "sm_90"):
+        rows = {each.fusion: each for each in ws.compile(parse_hlo(text), target=target).kernels}
+        assert {name: (row.host, row.unchecked) for name, row in rows.items()} == {
+            "n": (False, False),
+            "d": (True, False),  # a BLAS
+            "s": (True, False),  # numpy's sort
+            "c": (True, True),
+        }
+
+
+def test_a_gpus_kernels_are_no_host_steps() -> None:
+    """A kernel that nothing runs here would be taken for a function of the host, and its time for the host's."""
+    module = parse_hlo("HloModule m\nENTRY e { x = f32[8] parameter(0) ROOT y = f32[8] negate(x) }")
+    x = np.arange(8, dtype=np.float32)
+    exe = ws.compile(module, target="sm_90")
+    assert [type(step) for step in exe.plan.steps] == [LaunchStep]
+    with pytest.raises(ToolMissing, match="not run"):
+        exe(x)
+    found, clock = simulated(module).profiled(x)
+    assert (found[0] == -x).all()
+    assert (clock.kernels, clock.host_steps) == (1, 0)

@@ -15,7 +15,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo.verifier import verify_module
 from warpsmith.hlo_passes.inline_calls import inline_calls
 from warpsmith.hlo_passes.wrap import wrap
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 
 
 def nothing_lacks(_: HloInstruction) -> Collection[str]:
@@ -135,9 +135,9 @@ ENTRY e {
 """.replace("next {", "negated {\n  p = f32[8] parameter(0)\n  ROOT n = f32[8] negate(p)\n}\nnext {", 1)
     module = parse_hlo(text)
     wrapped = wrap(module)
-    (loop,) = plan(wrapped).steps
+    (loop,) = make_schedule(wrapped).steps
     assert loop.kind == "while"
-    assert [[step.kind for step in inner.steps] for inner in loop.plans] == [["kernel"], ["kernel", "kernel"]]
+    assert [[step.kind for step in inner.steps] for inner in loop.inner] == [["kernel"], ["kernel", "kernel"]]
     assert loop.carried == (0, 1)
     agrees(module, wrapped, np.arange(8, dtype=np.float32))
 
@@ -169,7 +169,7 @@ def test_a_large_product_leaves_its_fusion() -> None:
     """What it needs is one fusion, what needs it another; on a GPU the fusion stays whole."""
     module = parse_hlo(FUSED_DOT)
     wrapped = wrap(module, host=nothing_lacks)
-    found = plan(wrapped).steps
+    found = make_schedule(wrapped).steps
     assert [(step.kind, step.instruction.opcode) for step in found] == [
         ("kernel", "fusion"),
         ("host", "dot"),
@@ -185,7 +185,7 @@ def test_a_fusion_of_a_product_alone_is_the_product() -> None:
     text = FUSED_DOT.replace("ROOT r = f32[128,64] add(d, bb)", "q = f32[128,64] add(d, bb)").replace(
         "  d = f32[128,64] dot(t, w)", "  ROOT d = f32[128,64] dot(x, w)"
     )
-    (only,) = plan(wrap(parse_hlo(text), host=nothing_lacks)).steps
+    (only,) = make_schedule(wrap(parse_hlo(text), host=nothing_lacks)).steps
     assert (only.kind, only.instruction.name, only.instruction.opcode) == ("host", "r", "dot")
 
 
@@ -219,7 +219,7 @@ ENTRY e {
     )
     module = parse_hlo(text)
     wrapped = wrap(module, host=lambda _: ("scatter",))
-    found = plan(wrapped).steps
+    found = make_schedule(wrapped).steps
     assert [(step.kind, step.instruction.opcode) for step in found] == [
         ("kernel", "fusion"),
         ("host", "scatter"),
@@ -252,7 +252,7 @@ ENTRY e {
 def test_an_update_leaves_its_fusion_where_it_may_write_in_place() -> None:
     module = parse_hlo(UPDATE)
     wrapped = wrap(module, host=nothing_lacks)
-    found = plan(wrapped).steps
+    found = make_schedule(wrapped).steps
     assert [(step.kind, step.instruction.opcode, step.in_place) for step in found] == [
         ("kernel", "fusion", False),
         ("kernel", "fusion", False),
@@ -272,7 +272,7 @@ def test_an_update_stays_where_others_need_what_it_would_overwrite(before: str, 
     text = UPDATE.replace("fusion(d, x, i), kind=kLoop, calls=f", "fusion(d, x, i), kind=kLoop, calls=f\n  #")
     text = text.replace(before, after)
     text = text.replace("  #", "  ROOT v = f32[64,16] add(d, u)" if after.startswith("u") else "")
-    steps = plan(wrap(parse_hlo(text), host=nothing_lacks)).steps
+    steps = make_schedule(wrap(parse_hlo(text), host=nothing_lacks)).steps
     assert not any(step.in_place for step in steps)
 
 

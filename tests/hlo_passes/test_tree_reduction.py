@@ -18,7 +18,7 @@ from warpsmith.hlo_passes.tree_reduction import split_reductions
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.inputs import Profile
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 
 
 def fold(dtype: str, dims: tuple[int, ...], reduced: tuple[int, ...], op: str = "add", init: str = "0") -> str:
@@ -105,7 +105,7 @@ def test_kernels_that_a_block_can_finish_give_the_value(name: str) -> None:
     module = parse_hlo(body(text))
     arrays = random_inputs(module, profile=Profile.TAME)
     expected, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)
-    steps = plan(split(text))
+    steps = make_schedule(split(text))
     assert len(steps.steps) == kernels
     values = dict(zip(steps.parameters, arrays, strict=True))
     for step in steps.steps:
@@ -125,15 +125,16 @@ def test_kernels_that_a_block_can_finish_give_the_value(name: str) -> None:
 )
 def test_any_size_comes_down_to_blocks(text: str) -> None:
     """Wrong: a stage that is still too large; the loop emitter would give it to one thread."""
-    for step in plan(split(text)).steps:
+    for step in make_schedule(split(text)).steps:
         assert emit(step.instruction, device("sm_90")).origin.emitter == "reduction"
 
 
 def test_sums_of_narrow_floats_stay_wide_between_kernels() -> None:
     """bf16 ones: 256 and 1 would be 256."""
     text = fold("bf16", (20000,), (0,))
-    steps = plan(split(text))
-    assert {shape.dtype.name for name, shape in steps.buffers.items() if "partial" in name} == {"f32"}
+    steps = make_schedule(split(text))
+    buffers = zip(steps.names, steps.buffers, strict=True)
+    assert {shape.dtype.name for name, shape in buffers if "partial" in name} == {"f32"}
     values = {steps.parameters[0]: np.ones(20000, steps.buffers[steps.parameters[0]].dtype.numpy)}
     for step in steps.steps:
         kernel = emit(step.instruction, device("sm_90"))
@@ -180,7 +181,7 @@ def test_few_results_are_the_work_of_all_cores_of_a_cpu(name: str) -> None:
     """Wrong: one work group for all elements; or another value."""
     module = parse_hlo(body(ON_A_CPU[name]).replace("\n", AND64, 1))
     arrays = random_inputs(module, profile=Profile.TAME)
-    steps = plan(split_reductions(wrap(module), device("cpu")))
+    steps = make_schedule(split_reductions(wrap(module), device("cpu")))
     first, last = (emit(each.instruction, device("cpu")) for each in steps.steps)
     assert first.launch.grid[0] >= 2
     assert first.launch.grid[0] >= last.launch.grid[0]

@@ -1,11 +1,13 @@
-"""The plan of a module: what becomes a kernel, what stays on the host, and when a buffer is free."""
+"""The schedule of a module: what becomes a kernel, what stays on the host, and when a buffer is free."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import Schedule, make_schedule
 
 TEXT = """HloModule m
 
@@ -28,6 +30,10 @@ ENTRY e {
   ROOT t = (f32[4,8], f32[8,4]) tuple(n, y)
 }
 """
+
+
+def named(found: Schedule, buffers: Iterable[int]) -> tuple[str, ...]:
+    return tuple(found.names[b] for b in buffers)
 
 
 def wrapped() -> HloModule:
@@ -56,7 +62,7 @@ def test_wrapping_twice_changes_nothing() -> None:
 
 
 def test_steps_and_their_kinds() -> None:
-    found = plan(wrapped())
+    found = make_schedule(wrapped())
     assert [(step.kind, step.instruction.name) for step in found.steps] == [
         ("kernel", "cb"),
         ("kernel", "y"),
@@ -64,16 +70,17 @@ def test_steps_and_their_kinds() -> None:
         ("kernel", "n"),
     ]
     assert found.steps[2].reason == "no emitter takes 'sort'"
-    assert found.parameters == ("x",)
-    assert found.results == ("n", "y")
+    assert named(found, found.parameters) == ("x",)
+    assert named(found, found.results) == ("n", "y")
 
 
 def test_views_share_storage_and_steps_free_what_nobody_needs() -> None:
-    found = plan(wrapped())
-    assert found.storage["flat"] == "y"
-    assert found.storage["b"] == "s"
-    assert found.buffers["b"].dims == (4, 8)
-    frees = {step.instruction.name: step.frees for step in found.steps}
+    found = make_schedule(wrapped())
+    number = {name: b for b, name in enumerate(found.names)}
+    assert found.storage[number["flat"]] == number["y"]
+    assert found.storage[number["b"]] == number["s"]
+    assert found.buffers[number["b"]].dims == (4, 8)
+    frees = {step.instruction.name: named(found, step.frees) for step in found.steps}
     assert frees == {"cb": (), "y": ("x", "cb"), "s": (), "n": ("s",)}  # y is a result
 
 
@@ -83,10 +90,10 @@ ENTRY e {
   x = f32[512,512] parameter(0)
   ROOT r = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }"""
-    (large,) = plan(wrap(parse_hlo(text))).steps
+    (large,) = make_schedule(wrap(parse_hlo(text))).steps
     assert large.kind == "host"
     assert "134217728 multiply-adds" in large.reason
-    (small,) = plan(wrap(parse_hlo(text.replace("512", "64")))).steps
+    (small,) = make_schedule(wrap(parse_hlo(text.replace("512", "64")))).steps
     assert small.kind == "kernel"
 
 
@@ -105,6 +112,6 @@ ENTRY e {
   second = f32[8] get-tuple-element(r), index=1
   ROOT t = (f32[8], (f32[8], f32[8])) tuple(second, inner)
 }""".replace("  ROOT t = (f32[8], (", "  inner = (f32[8], f32[8]) tuple(first, p)\n  ROOT t = (f32[8], (")
-    found = plan(wrap(parse_hlo(text)))
-    assert [step.outputs for step in found.steps] == [("r{0}", "r{1}")]
-    assert found.results == ("r{1}", "r{0}", "p")
+    found = make_schedule(wrap(parse_hlo(text)))
+    assert [named(found, step.outputs) for step in found.steps] == [("r{0}", "r{1}")]
+    assert named(found, found.results) == ("r{1}", "r{0}", "p")

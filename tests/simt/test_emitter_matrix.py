@@ -19,7 +19,7 @@ from warpsmith.emitters import emit
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.inputs import Profile, random_array
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import make_schedule
 from warpsmith.simt.ptx.launch import run_ptx
 
 # What these found once: a peeled loop within one that was peeled before it; words that reach past an odd buffer; bytes
@@ -59,7 +59,7 @@ def test_every_emitter_takes_its_round_shapes() -> None:
     refused: set[tuple[str, str, str]] = set()
     for cell in CELLS:
         if cell.kind == "round":
-            (step,) = plan(wrap(cell.module())).steps
+            (step,) = make_schedule(wrap(cell.module())).steps
             if emit(step.instruction, device("sm_90")).origin.emitter != cell.emitter:
                 refused.add((cell.emitter, cell.variant, cell.dtype))
     assert refused == REFUSED
@@ -175,7 +175,7 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
     """A step exchanges the 32-bit word around an element: all sums arrive, and what is behind the buffer stays."""
     more = f"more {{ a = {dtype}[] parameter(0)  b = {dtype}[] parameter(1)  ROOT r = {dtype}[] add(a, b) }}\n"
     module = parse_hlo(body(scattered(dtype, count)).replace("HloModule m\n", "HloModule m\n" + more))
-    (step,) = plan(wrap(module)).steps
+    (step,) = make_schedule(wrap(module)).steps
     kernel = lower_fusion(step.instruction, device("sm_90"))
     (output,) = kernel.emitted.outputs
     assert output.whole_words

@@ -36,8 +36,7 @@ from warpsmith.runtime.cache import Cache, default_cache
 from warpsmith.runtime.cpu_executable import ArgSpec, CpuKernel, KernelLoader
 from warpsmith.runtime.executable import Executable
 from warpsmith.runtime.plan import Plan
-from warpsmith.schedule.schedule import Plan as Schedule
-from warpsmith.schedule.schedule import plan
+from warpsmith.schedule.schedule import Schedule, make_schedule
 
 __all__ = [
     "check_stage",
@@ -67,7 +66,7 @@ def scheduled(module: HloModule, target: Device, *, deterministic: bool = False)
     else:
         wrapped = wrap(module, host=_Lacking(target), takes=_Takes(target))
     split = split_reductions(wrapped, target)
-    return split, plan(split)
+    return split, make_schedule(split)
 
 
 class _Takes:

@@ -1,4 +1,4 @@
-"""From the schedule to the runtime's plan: names become numbers, steps get what runs them.
+"""From the schedule to the runtime's plan: steps get what runs them.
 
 In: a schedule, the kernel of each fusion.  Out: `runtime.plan.Plan`, and the list of kernels and host steps that a
 user sees.
@@ -18,7 +18,7 @@ from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape, TupleShape
 from warpsmith.library.dot_and_convolution import HostFunction
-from warpsmith.library.host import host_function, update_function
+from warpsmith.library.host import host_function, independent_function, update_function
 from warpsmith.runtime.cpu_executable import CpuKernel
 from warpsmith.runtime.plan import (
     AnyStep,
@@ -28,13 +28,13 @@ from warpsmith.runtime.plan import (
     HostStep,
     KernelInfo,
     KernelStep,
+    LaunchStep,
     Plan,
     RunStep,
     UpdateStep,
     WhileStep,
 )
-from warpsmith.schedule.schedule import Plan as Schedule
-from warpsmith.schedule.schedule import Step, array_leaves
+from warpsmith.schedule.schedule import Schedule, Step, array_leaves
 
 __all__ = ["KernelOf", "kernel_infos", "runtime_plan"]
 
@@ -48,7 +48,7 @@ HostOf = Callable[[HloInstruction], HostFunction]
 def runtime_plan(
     schedule: Schedule, kernel_of: KernelOf, module: HloModule, *, host_of: HostOf = host_function
 ) -> Plan:
-    """The schedule over numbered buffers.  The header of `module` says which parameters are given away.
+    """The schedule with what runs each step.  The header of `module` says which parameters are given away.
 
     Raises UnsupportedHlo for a host step that nothing computes, of whatever computation.
     """
@@ -62,38 +62,35 @@ def runtime_plan(
             made[id(top)] = _plan(top, kernel_of, host_of, made)
             continue
         stack.append((top, True))
-        stack.extend((inner, False) for step in top.steps for inner in step.plans)
+        stack.extend((inner, False) for step in top.steps for inner in step.inner)
     whole = made[id(schedule)]
     whole.donors = _donors(module)
     return whole
 
 
 def _plan(schedule: Schedule, kernel_of: KernelOf, host_of: HostOf, made: Mapping[int, Plan]) -> Plan:
-    number = {name: i for i, name in enumerate(schedule.buffers)}
-    specs = [BufferSpec(s.dims, s.dtype, tuple(s.minor_to_major)) for s in schedule.buffers.values()]
+    specs = [BufferSpec(s.dims, s.dtype, tuple(s.minor_to_major)) for s in schedule.buffers]
     return Plan(
         buffers=specs,
-        storage=[number[schedule.storage[n]] for n in schedule.buffers],
-        parameters=[number[n] for n in schedule.parameters],
-        outputs=[number[n] for n in schedule.results],
-        steps=[_step(step, number, kernel_of, host_of, made) for step in schedule.steps],
-        constants={number[n]: _memory(literal, specs[number[n]]) for n, literal in schedule.constants.items()},
-        parameter_names=list(schedule.parameters),
+        storage=list(schedule.storage),
+        parameters=list(schedule.parameters),
+        outputs=list(schedule.results),
+        steps=[_step(step, kernel_of, host_of, made) for step in schedule.steps],
+        constants={b: _memory(literal, specs[b]) for b, literal in schedule.constants.items()},
+        parameter_names=[schedule.names[b] for b in schedule.parameters],
     )
 
 
-def _step(
-    step: Step, number: Mapping[str, int], kernel_of: KernelOf, host_of: HostOf, made: Mapping[int, Plan]
-) -> AnyStep:
-    inputs, outputs, frees = (tuple(number[n] for n in names) for names in (step.inputs, step.outputs, step.frees))
+def _step(step: Step, kernel_of: KernelOf, host_of: HostOf, made: Mapping[int, Plan]) -> AnyStep:
+    inputs, outputs, frees = step.inputs, step.outputs, step.frees
     instruction, name = step.instruction, step.instruction.name
-    plans = tuple(made[id(inner)] for inner in step.plans)
+    plans = tuple(made[id(inner)] for inner in step.inner)
     match step.kind:
         case "kernel":
             kernel = kernel_of(instruction)
             if isinstance(kernel, CpuKernel):
                 return KernelStep(kernel, inputs, outputs, name, frees, kernel.aliases)
-            return HostStep(kernel, inputs, outputs, name, frees)
+            return LaunchStep(kernel, inputs, outputs, name, frees)
         case "while":
             condition, body = plans
             return WhileStep(condition, body, inputs, outputs, step.carried, name, frees)
@@ -161,6 +158,7 @@ def kernel_infos(schedule: Schedule, lowered: Mapping[HloInstruction, LoweredKer
             )
         elif step.kind in ("host", "copy"):
             opcode = step.instruction.opcode if step.kind == "host" else "copy"
+            own = step.kind == "copy" or step.in_place or independent_function(step.instruction) is not None
             rows.append(
                 KernelInfo(
                     *(name, "", "", (0, 0, 0), (0, 0, 0), 0),
@@ -168,13 +166,14 @@ def kernel_infos(schedule: Schedule, lowered: Mapping[HloInstruction, LoweredKer
                     computation=where,
                     opcode=opcode,
                     reason=step.reason,
+                    unchecked=not own,
                 )
             )
     return rows
 
 
 def _placed(schedule: Schedule) -> list[tuple[HloComputation, Step]]:
-    """Every step with the computation that it stands in, those of plans inside a step after it."""
+    """Every step with the computation that it stands in, those of schedules inside a step after it."""
     found: list[tuple[HloComputation, Step]] = []
     seen: set[int] = set()
     stack: list[tuple[Schedule, int]] = [(schedule, 0)]
@@ -185,7 +184,7 @@ def _placed(schedule: Schedule) -> list[tuple[HloComputation, Step]]:
         stack.append((plan, place + 1))
         step = plan.steps[place]
         found.append((plan.computation, step))
-        for inner in reversed(step.plans):
+        for inner in reversed(step.inner):
             if id(inner) not in seen:
                 seen.add(id(inner))
                 stack.append((inner, 0))

@@ -1,7 +1,8 @@
 """What runs on the host: ops without an emitter, as functions of arrays.
 
 In: an instruction.  Out: a function of its operands' leaves that gives its result's leaves, in HLO's dims.  Large
-products and sorts by keys go to a library (`products`, `sorting`), the rest to the reference interpreter's own rules.
+products and sorts by keys go to a library, the rest to the reference interpreter's own rules: comparing these with the
+interpreter says nothing.
 Making the function checks that every op inside has a rule, so that an unsupported one is named before anything runs.
 """
 
@@ -20,14 +21,19 @@ from warpsmith.hlo.traversal import callees_first
 from warpsmith.library.dot_and_convolution import HostFunction, library_function
 from warpsmith.library.sort import sort_function
 
-__all__ = ["UpdateFunction", "host_function", "update_function"]
+__all__ = ["UpdateFunction", "host_function", "independent_function", "update_function"]
 
 UpdateFunction = Callable[[Sequence[Array]], None]
 
 
+def independent_function(instruction: HloInstruction) -> HostFunction | None:
+    """The function of one op where it isn't the reference interpreter's: a library's product, or a sort by keys."""
+    return sort_function(instruction) if instruction.opcode == "sort" else library_function(instruction)
+
+
 def host_function(instruction: HloInstruction) -> HostFunction:
     """The function of one op.  UnsupportedHlo, naming the op, when it or an op that it calls has no rule."""
-    found = sort_function(instruction) if instruction.opcode == "sort" else library_function(instruction)
+    found = independent_function(instruction)
     if found is not None:
         return found
     interpreter = Interpreter()

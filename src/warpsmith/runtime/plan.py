@@ -24,6 +24,7 @@ __all__ = [
     "HostStep",
     "KernelInfo",
     "KernelStep",
+    "LaunchStep",
     "Plan",
     "RunStep",
     "UpdateStep",
@@ -79,6 +80,8 @@ class KernelInfo:
     """What a user may ask of a kernel or a host step.
 
     `computation` is where it stands ("" for the entry); `opcode` and `reason` say what a host step does, and why there.
+    One that is `unchecked` is computed by the reference interpreter's own code, so that a comparison with it says
+    nothing about this step.
     """
 
     fusion: str
@@ -92,6 +95,7 @@ class KernelInfo:
     computation: str = ""
     opcode: str = "fusion"
     reason: str = ""
+    unchecked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,18 @@ class KernelStep:
     name: str
     frees: tuple[int, ...] = ()
     aliases: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchStep:
+    """A kernel that isn't this processor's machine code: `launch` runs it on arrays in HLO's dims, in a simulator say,
+    or raises what says why nothing does."""
+
+    launch: Callable[[Sequence[Array]], Sequence[Array]]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str
+    frees: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +201,7 @@ class RunStep:
     frees: tuple[int, ...] = ()
 
 
-AnyStep: TypeAlias = KernelStep | HostStep | UpdateStep | CopyStep | WhileStep | BranchStep | RunStep
+AnyStep: TypeAlias = KernelStep | LaunchStep | HostStep | UpdateStep | CopyStep | WhileStep | BranchStep | RunStep
 
 
 @dataclass(slots=True)

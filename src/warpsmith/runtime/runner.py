@@ -29,6 +29,7 @@ from warpsmith.runtime.plan import (
     CopyStep,
     HostStep,
     KernelStep,
+    LaunchStep,
     Plan,
     RunStep,
     UpdateStep,
@@ -169,7 +170,7 @@ def _record(clock: Clock, is_kernel: bool, seconds: float) -> None:
 
 def _is_kernel(step: AnyStep) -> bool | None:
     """None for steps whose time is that of the steps inside."""
-    if isinstance(step, KernelStep):
+    if isinstance(step, KernelStep | LaunchStep):
         return True
     return False if isinstance(step, HostStep | UpdateStep | CopyStep) else None
 
@@ -185,8 +186,10 @@ def _action(plan: Plan, step: AnyStep, made: dict[int, Runner]) -> Action:
     match step:
         case KernelStep():
             return _kernel(plan, step)
+        case LaunchStep():
+            return _function(plan, step, step.launch)
         case HostStep():
-            return _host(plan, step)
+            return _function(plan, step, step.function)
         case UpdateStep():
             return _update(plan, step)
         case CopyStep():
@@ -277,12 +280,14 @@ def _reader(plan: Plan, buffer: int) -> Callable[[_Frame], Array]:
     return read
 
 
-def _host(plan: Plan, step: HostStep) -> Action:
+def _function(
+    plan: Plan, step: LaunchStep | HostStep, function: Callable[[Sequence[Array]], Sequence[Array]]
+) -> Action:
     specs = [plan.buffers[b] for b in step.outputs]
     readers = [_reader(plan, b) for b in step.inputs]
 
     def run(frame: _Frame) -> None:
-        produced = step.function([read(frame) for read in readers])
+        produced = function([read(frame) for read in readers])
         arrays = [spec.physical(array) for spec, array in zip(specs, produced, strict=True)]
         for i, (b, array) in enumerate(zip(step.outputs, arrays, strict=True)):
             # A constant's array is read-only; an op may give one array twice.

@@ -1,10 +1,10 @@
-"""The plan of a module: buffers, and the steps that fill them in order.
+"""The schedule of a module: numbered buffers, and the steps that fill them in order.
 
-In: a module (wrapped or not).  Out: `Plan`: each fusion is a kernel step, each other op that computes a host step with
-its reason; a while, a conditional, or a call that wasn't spliced in is a step with plans of its own.  Parameters,
-constants, tuples, get-tuple-element and bitcasts are names of buffers and take no step; tokens hold nothing and have
-no buffer.  State that a loop hands on untouched is one buffer before, in and after it.  Each step says which buffers
-nobody needs after it.
+In: a module (wrapped or not).  Out: `Schedule`: each fusion is a kernel step, each other op that computes a host step
+with its reason; a while, a conditional, or a call that wasn't spliced in is a step with schedules of its own.
+Parameters, constants, tuples, get-tuple-element and bitcasts stand for buffers and take no step; tokens hold nothing
+and have no buffer.  State that a loop hands on untouched is one buffer before, in and after it.  Each step says which
+buffers nobody needs after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 
-__all__ = ["Plan", "Step", "array_leaves", "plan"]
+__all__ = ["Schedule", "Step", "array_leaves", "make_schedule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +30,43 @@ class Step:
 
     `kind`: "kernel", "host", "while", "conditional", "call", or "copy" (to the layout that the instruction's callee
     wants).  `inputs` are the buffers of the operands' leaves, in order; `outputs` those of the result's.  `frees`:
-    storages (see `Plan.storage`) whose last use this is.  `reason` says why a host step is none of a kernel's.  `plans`
-    are those of a while's condition and body, of a conditional's branches, of a call's callee.  A while's condition and
-    body take `inputs`, of which `carried` are the places that the body gives anew and `outputs` stand for.  A step
-    that is `in_place` writes into its first input's memory where that is free.
+    storages (see `Schedule.storage`) whose last use this is.  `reason` says why a host step is none of a kernel's.
+    `inner` are the schedules of a while's condition and body, of a conditional's branches, of a call's callee.  A
+    while's condition and body take `inputs`, of which `carried` are the places that the body gives anew and `outputs`
+    stand for.  A step that is `in_place` writes into its first input's memory where that is free.
     """
 
     kind: str
     instruction: HloInstruction
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    frees: tuple[str, ...] = ()
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    frees: tuple[int, ...] = ()
     reason: str = ""
-    plans: tuple[Plan, ...] = ()
+    inner: tuple[Schedule, ...] = ()
     carried: tuple[int, ...] = ()
     in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Schedule:
     """What it takes to run a computation.
 
-    `buffers` gives each buffer's shape; `storage` the buffer whose memory it shares (itself, unless it is a view made
-    by a bitcast).  `parameters` lists the leaves of the computation's parameters, `results` those of its root.
+    `buffers` gives each buffer's shape and `names` what it is called, by number; `storage` the buffer whose memory it
+    shares (itself, unless it is a view made by a bitcast).  `parameters` lists the leaves of the computation's
+    parameters, `results` those of its root.
     """
 
     computation: HloComputation
-    buffers: Mapping[str, Shape]
-    storage: Mapping[str, str]
-    parameters: tuple[str, ...]
-    constants: Mapping[str, Literal]
+    buffers: Sequence[Shape]
+    names: Sequence[str]
+    storage: Sequence[int]
+    parameters: tuple[int, ...]
+    constants: Mapping[int, Literal]
     steps: tuple[Step, ...]
-    results: tuple[str, ...]
+    results: tuple[int, ...]
 
     def all_steps(self) -> Iterator[Step]:
-        """The steps, those of plans inside them after each; a plan that several steps run comes once."""
+        """The steps, those of schedules inside them after each; one that several steps run comes once."""
         seen: set[int] = set()
         stack: list[Iterator[Step]] = [iter(self.steps)]
         while stack:
@@ -73,7 +75,7 @@ class Plan:
                 stack.pop()
                 continue
             yield step
-            for inner in reversed(step.plans):
+            for inner in reversed(step.inner):
                 if id(inner) not in seen:
                     seen.add(id(inner))
                     stack.append(iter(inner.steps))
@@ -92,122 +94,127 @@ def array_leaves(shape: AnyShape) -> list[Shape]:
     return [leaf for leaf in shape.leaves() if leaf.dtype.kind is not Kind.TOKEN]
 
 
-def plan(module: HloModule) -> Plan:
-    """The plan of `module`'s entry, in the order of its text (operands come first there)."""
-    plans: dict[HloComputation, Plan] = {}
+def make_schedule(module: HloModule) -> Schedule:
+    """The schedule of `module`'s entry, in the order of its text (operands come first there)."""
+    made: dict[HloComputation, Schedule] = {}
     for computation in step_computations(module):
-        plans[computation] = _Planner(computation, plans).plan()
-    return plans[module.entry]
+        made[computation] = _Scheduler(computation, made).schedule()
+    return made[module.entry]
 
 
-class _Planner:
-    """Plans one computation; the plans of those that it runs are there already."""
+class _Scheduler:
+    """Schedules one computation; the schedules of those that it runs are there already."""
 
-    def __init__(self, computation: HloComputation, plans: Mapping[HloComputation, Plan]) -> None:
-        self.computation, self.plans = computation, plans
-        self.buffers: dict[str, Shape] = {}
-        self.storage: dict[str, str] = {}
-        self.constants: dict[str, Literal] = {}
-        self.leaves: dict[HloInstruction, tuple[str, ...]] = {}
+    def __init__(self, computation: HloComputation, made: Mapping[HloComputation, Schedule]) -> None:
+        self.computation, self.made = computation, made
+        self.buffers: list[Shape] = []
+        self.names: list[str] = []
+        self.storage: list[int] = []
+        self.constants: dict[int, Literal] = {}
+        self.leaves: dict[HloInstruction, tuple[int, ...]] = {}
         self.steps: list[Step] = []
 
-    def plan(self) -> Plan:
+    def schedule(self) -> Schedule:
         needed = _needed(self.computation)
         for instruction in self.computation:
             if instruction in needed:
                 self.leaves[instruction] = self._leaves(instruction)
-        parameters = tuple(name for each in self.computation.parameters for name in self.leaves[each])
+        parameters = tuple(b for each in self.computation.parameters for b in self.leaves[each])
         results = self.leaves[self.computation.root]
-        kept = {self.storage[name] for name in (*self.constants, *results)}
+        kept = {self.storage[b] for b in (*self.constants, *results)}
         steps = _with_frees(self.steps, self.storage, kept)
-        return Plan(self.computation, self.buffers, self.storage, parameters, self.constants, steps, results)
+        return Schedule(
+            self.computation, self.buffers, self.names, self.storage, parameters, self.constants, steps, results
+        )
 
-    def _leaves(self, instruction: HloInstruction) -> tuple[str, ...]:
-        """Plan an instruction; the buffers of its result's leaves."""
+    def _leaves(self, instruction: HloInstruction) -> tuple[int, ...]:
+        """Schedule an instruction; the buffers of its result's leaves."""
         if is_view(instruction):
             return self._view(instruction)
-        inputs = tuple(name for operand in instruction.operands for name in self.leaves[operand])
+        inputs = tuple(b for operand in instruction.operands for b in self.leaves[operand])
         if instruction.opcode == "while":
             return self._while(instruction, inputs)
-        names = self._named(instruction)
+        outputs = self._new(instruction)
         if instruction.opcode == "constant":
-            self.constants.update(zip(names, _literal_leaves(instruction), strict=True))
+            self.constants.update(zip(outputs, _literal_leaves(instruction), strict=True))
         elif instruction.opcode == "fusion":
-            self.steps.append(Step("kernel", instruction, inputs, names))
+            self.steps.append(Step("kernel", instruction, inputs, outputs))
         elif instruction.opcode in RUNS:
-            self._run(instruction, inputs, names)
+            self._run(instruction, inputs, outputs)
         elif instruction.opcode != "parameter":
             in_place = instruction.opcode == "dynamic-update-slice" and keeps_memory_order(instruction)
             reason = IN_PLACE if in_place else "the op wasn't wrapped into a fusion"
             reason = host_reason(instruction) or reason
-            self.steps.append(Step("host", instruction, inputs, names, reason=reason, in_place=in_place))
-        return names
+            self.steps.append(Step("host", instruction, inputs, outputs, reason=reason, in_place=in_place))
+        return outputs
 
-    def _named(self, instruction: HloInstruction) -> tuple[str, ...]:
+    def _new(self, instruction: HloInstruction) -> tuple[int, ...]:
         """New buffers for the leaves of a result."""
         shapes = array_leaves(instruction.shape)
         if isinstance(instruction.shape, TupleShape):
             return tuple(self._buffer(f"{instruction.name}{{{i}}}", shape) for i, shape in enumerate(shapes))
         return tuple(self._buffer(instruction.name, shape) for shape in shapes)
 
-    def _buffer(self, name: str, shape: Shape) -> str:
-        self.buffers[name] = shape
-        self.storage[name] = name
-        return name
+    def _buffer(self, name: str, shape: Shape, storage: int | None = None) -> int:
+        """A new buffer's number; it has memory of its own unless it is a view of `storage`."""
+        number = len(self.buffers)
+        self.buffers.append(shape)
+        self.names.append(name)
+        self.storage.append(number if storage is None else storage)
+        return number
 
-    def _view(self, instruction: HloInstruction) -> tuple[str, ...]:
+    def _view(self, instruction: HloInstruction) -> tuple[int, ...]:
         match instruction.opcode:
             case "tuple":
-                return tuple(name for operand in instruction.operands for name in self.leaves[operand])
+                return tuple(b for operand in instruction.operands for b in self.leaves[operand])
             case "get-tuple-element":
                 producer = instruction.operands[0]
                 first, count = _element_leaves(producer.shape, instruction.attr("index", int))
                 return self.leaves[producer][first : first + count]
             case "bitcast":
                 (source,) = self.leaves[instruction.operands[0]]
-                self.buffers[instruction.name] = instruction.array_shape
-                self.storage[instruction.name] = self.storage[source]
-                return (instruction.name,)
+                return (self._buffer(instruction.name, instruction.array_shape, self.storage[source]),)
             case "after-all":
                 return ()
             case _:
                 return self.leaves[instruction.operands[0]]
 
-    def _run(self, instruction: HloInstruction, inputs: tuple[str, ...], names: tuple[str, ...]) -> None:
+    def _run(self, instruction: HloInstruction, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
         """A call or a conditional: the callees take the operands and give the result, each in the layout it states."""
-        callees = [self.plans[each] for each in run_by(instruction)]
-        wanted = [shape for each in callees for shape in (each.buffers[name] for name in each.parameters)]
+        callees = [self.made[each] for each in run_by(instruction)]
+        wanted = [each.buffers[b] for each in callees for b in each.parameters]
         head = len(inputs) - len(wanted)  # a conditional's selector
         given = (*inputs[:head], *self._laid_out(instruction, inputs[head:], wanted))
         shapes = array_leaves(instruction.shape)
-        plans = tuple(_giving(each, instruction, shapes) for each in callees)
-        self.steps.append(Step(instruction.opcode, instruction, given, names, plans=plans))
+        inner = tuple(_giving(each, instruction, shapes) for each in callees)
+        self.steps.append(Step(instruction.opcode, instruction, given, outputs, inner=inner))
 
-    def _while(self, instruction: HloInstruction, inputs: tuple[str, ...]) -> tuple[str, ...]:
-        condition, body = (self.plans[each] for each in run_by(instruction))
-        shapes = [body.buffers[name] for name in body.parameters]
+    def _while(self, instruction: HloInstruction, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        condition, body = (self.made[each] for each in run_by(instruction))
+        shapes = [body.buffers[b] for b in body.parameters]
         state = self._laid_out(instruction, inputs, shapes)
         body = _giving(body, instruction, shapes)
         carried = tuple(i for i, (a, b) in enumerate(zip(body.parameters, body.results, strict=True)) if a != b)
-        names = tuple(f"{instruction.name}{{{i}}}" if len(state) > 1 else instruction.name for i in carried)
-        for name, place in zip(names, carried, strict=True):
-            self._buffer(name, shapes[place])
-        plans = (_taking(condition, instruction, shapes), body)
-        self.steps.append(Step("while", instruction, state, names, plans=plans, carried=carried))
+        outputs = tuple(
+            self._buffer(f"{instruction.name}{{{i}}}" if len(state) > 1 else instruction.name, shapes[i])
+            for i in carried
+        )
+        inner = (_taking(condition, instruction, shapes), body)
+        self.steps.append(Step("while", instruction, state, outputs, inner=inner, carried=carried))
         after = list(state)
-        for name, place in zip(names, carried, strict=True):
-            after[place] = name
-        return tuple(self._laid_out(instruction, after, array_leaves(instruction.shape)))
+        for b, place in zip(outputs, carried, strict=True):
+            after[place] = b
+        return self._laid_out(instruction, after, array_leaves(instruction.shape))
 
-    def _laid_out(self, instruction: HloInstruction, names: Sequence[str], shapes: Sequence[Shape]) -> tuple[str, ...]:
+    def _laid_out(self, instruction: HloInstruction, given: Sequence[int], shapes: Sequence[Shape]) -> tuple[int, ...]:
         """The buffers, or copies of them in the layouts of `shapes` where these differ."""
-        found: list[str] = []
-        for name, shape in zip(names, shapes, strict=True):
-            if self.buffers[name].minor_to_major == shape.minor_to_major:
-                found.append(name)
+        found: list[int] = []
+        for b, shape in zip(given, shapes, strict=True):
+            if self.buffers[b].minor_to_major == shape.minor_to_major:
+                found.append(b)
                 continue
-            copy = self._buffer(f"{name}.for.{instruction.name}.{len(self.buffers)}", shape)
-            self.steps.append(Step("copy", instruction, (name,), (copy,), reason=_LAYOUTS))
+            copy = self._buffer(f"{self.names[b]}.for.{instruction.name}", shape)
+            self.steps.append(Step("copy", instruction, (b,), (copy,), reason=_LAYOUTS))
             found.append(copy)
         return tuple(found)
 
@@ -215,51 +222,44 @@ class _Planner:
 _LAYOUTS = "caller and callee differ in layout"
 
 
-def _giving(inner: Plan, instruction: HloInstruction, shapes: Sequence[Shape]) -> Plan:
+def _giving(inner: Schedule, instruction: HloInstruction, shapes: Sequence[Shape]) -> Schedule:
     """`inner` with its results in the layouts of `shapes`."""
-    given = [inner.buffers[name] for name in inner.results]
-    if all(a.minor_to_major == b.minor_to_major for a, b in zip(given, shapes, strict=True)):
-        return inner
-    buffers, storage = dict(inner.buffers), dict(inner.storage)
-    steps, results = list(inner.steps), list(inner.results)
-    for i, (have, shape) in enumerate(zip(given, shapes, strict=True)):
-        if have.minor_to_major != shape.minor_to_major:
-            name = f"{inner.results[i]}.result.{i}"
-            buffers[name], storage[name] = shape, name
-            steps.append(Step("copy", instruction, (inner.results[i],), (name,), reason=_LAYOUTS))
-            results[i] = name
-    kept = {storage[name] for name in (*inner.constants, *results)}
-    return replace(
-        *(inner,),
-        buffers=buffers,
-        storage=storage,
-        steps=_with_frees(steps, storage, kept),
-        results=tuple(results),
-    )
+    return _copying(inner, instruction, shapes, inner.results, "result")
 
 
-def _taking(inner: Plan, instruction: HloInstruction, shapes: Sequence[Shape]) -> Plan:
+def _taking(inner: Schedule, instruction: HloInstruction, shapes: Sequence[Shape]) -> Schedule:
     """`inner` with parameters in the layouts of `shapes`."""
-    own = [inner.buffers[name] for name in inner.parameters]
-    if all(a.minor_to_major == b.minor_to_major for a, b in zip(own, shapes, strict=True)):
+    return _copying(inner, instruction, shapes, inner.parameters, "given")
+
+
+def _copying(
+    inner: Schedule, instruction: HloInstruction, shapes: Sequence[Shape], ends: tuple[int, ...], role: str
+) -> Schedule:
+    """`inner` with copies between its `ends`, which are its parameters or its results, and buffers of `shapes`."""
+    buffers, names, storage = list(inner.buffers), list(inner.names), list(inner.storage)
+    copies: list[Step] = []
+    new = list(ends)
+    for i, (end, shape) in enumerate(zip(ends, shapes, strict=True)):
+        if buffers[end].minor_to_major != shape.minor_to_major:
+            new[i] = len(buffers)
+            buffers.append(shape)
+            names.append(f"{names[end]}.{role}.{i}")
+            storage.append(new[i])
+            source, target = (end, new[i]) if role == "result" else (new[i], end)
+            copies.append(Step("copy", instruction, (source,), (target,), reason=_LAYOUTS))
+    if not copies:
         return inner
-    buffers, storage = dict(inner.buffers), dict(inner.storage)
-    steps: list[Step] = []
-    parameters = list(inner.parameters)
-    for i, (want, shape) in enumerate(zip(own, shapes, strict=True)):
-        if want.minor_to_major != shape.minor_to_major:
-            name = f"{inner.parameters[i]}.given.{i}"
-            buffers[name], storage[name] = shape, name
-            steps.append(Step("copy", instruction, (name,), (inner.parameters[i],), reason=_LAYOUTS))
-            parameters[i] = name
-    kept = {storage[name] for name in (*inner.constants, *inner.results)}
-    steps += inner.steps
+    results = tuple(new) if role == "result" else inner.results
+    steps = [*inner.steps, *copies] if role == "result" else [*copies, *inner.steps]
+    kept = {storage[b] for b in (*inner.constants, *results)}
     return replace(
-        *(inner,),
+        inner,
         buffers=buffers,
+        names=names,
         storage=storage,
+        parameters=inner.parameters if role == "result" else tuple(new),
         steps=_with_frees(steps, storage, kept),
-        parameters=tuple(parameters),
+        results=results,
     )
 
 
@@ -305,27 +305,27 @@ def _element_leaves(shape: AnyShape, index: int) -> tuple[int, int]:
     return sum(counts[:index]), counts[index]
 
 
-def _with_frees(steps: Sequence[Step], storage: Mapping[str, str], kept: set[str]) -> tuple[Step, ...]:
+def _with_frees(steps: Sequence[Step], storage: Sequence[int], kept: set[int]) -> tuple[Step, ...]:
     """Each storage is given back after the last step that touches it."""
     gone = set(kept)
     found: list[Step] = []
     for step in reversed(steps):
-        used = dict.fromkeys(storage[name] for name in (*step.inputs, *step.outputs))
-        frees = tuple(name for name in used if name not in gone)
+        used = dict.fromkeys(storage[b] for b in (*step.inputs, *step.outputs))
+        frees = tuple(b for b in used if b not in gone)
         gone.update(frees)
         found.append(replace(step, frees=frees))
     return tuple(reversed(found))
 
 
-def _peak(whole: Plan) -> int:
-    """Plans inside plans add their own peak to what is live around them."""
+def _peak(whole: Schedule) -> int:
+    """Schedules inside schedules add their own peak to what is live around them."""
     peaks: dict[int, int] = {}
-    stack: list[tuple[Plan, bool]] = [(whole, False)]
+    stack: list[tuple[Schedule, bool]] = [(whole, False)]
     while stack:
         top, done = stack.pop()
         if id(top) in peaks:
             continue
-        inner = [each for step in top.steps for each in step.plans]
+        inner = [each for step in top.steps for each in step.inner]
         if not done:
             stack.append((top, True))
             stack.extend((each, False) for each in inner)
@@ -334,26 +334,26 @@ def _peak(whole: Plan) -> int:
     return peaks[id(whole)]
 
 
-def _own_peak(top: Plan, peaks: Mapping[int, int]) -> int:
-    apart = {top.storage[name] for name in (*top.parameters, *top.constants)}
+def _own_peak(top: Schedule, peaks: Mapping[int, int]) -> int:
+    apart = {top.storage[b] for b in (*top.parameters, *top.constants)}
     live = peak = 0
     for step in top.steps:
-        made = [top.storage[name] for name in step.outputs if top.storage[name] not in apart]
+        made = [top.storage[b] for b in step.outputs if top.storage[b] not in apart]
         if step.in_place and top.storage[step.inputs[0]] in step.frees and top.storage[step.inputs[0]] not in apart:
             live -= top.buffers[top.storage[step.inputs[0]]].byte_size  # the output takes its memory
-        inside = max((peaks[id(each)] for each in step.plans), default=0)
-        if step.plans:
-            # The outputs are what the plans inside made; a round of a loop has the last round's beside it, unless
+        inside = max((peaks[id(each)] for each in step.inner), default=0)
+        if step.inner:
+            # The outputs are what the schedules inside made; a round of a loop has the last round's beside it, unless
             # what the loop began with made room for them.
             began = [step.inputs[place] for place in step.carried]
-            inside += sum(top.buffers[name].byte_size for name in began if top.storage[name] not in step.frees)
+            inside += sum(top.buffers[b].byte_size for b in began if top.storage[b] not in step.frees)
             peak = max(peak, live + inside)
-            live += sum(top.buffers[name].byte_size for name in made)
+            live += sum(top.buffers[b].byte_size for b in made)
         else:
-            live += sum(top.buffers[name].byte_size for name in made)
+            live += sum(top.buffers[b].byte_size for b in made)
         peak = max(peak, live)
-        for name in step.frees:
-            reused = step.in_place and name == top.storage[step.inputs[0]]
-            if name not in apart and not reused:
-                live -= top.buffers[name].byte_size
+        for b in step.frees:
+            reused = step.in_place and b == top.storage[step.inputs[0]]
+            if b not in apart and not reused:
+                live -= top.buffers[b].byte_size
     return peak

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from warpsmith.errors import InvalidHlo, StepLimit
-from warpsmith.hlo.evaluator.plan import CHUNK, Group, Plan, Step, chunks, make_plan
+from warpsmith.hlo.evaluator.plan import CHUNK, EvaluationPlan, Group, Step, chunks, make_plan
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import Shape
 
@@ -62,7 +62,7 @@ class Machine(ABC, Generic[V]):
         self._domain = domain
         self._trace = trace
         self._limit = self._left = step_limit
-        self._plans: dict[HloComputation, Plan] = {}
+        self._plans: dict[HloComputation, EvaluationPlan] = {}
         self._kernels: dict[HloInstruction, Callable[[Sequence[V]], V]] = {}
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Machine(ABC, Generic[V]):
             return False
         return math.prod(shape.dims) >= 2 * CHUNK and self.in_chunks(instruction)
 
-    def _plan(self, computation: HloComputation) -> Plan:
+    def _plan(self, computation: HloComputation) -> EvaluationPlan:
         plan = self._plans.get(computation)
         if plan is None:
             plan = self._plans[computation] = make_plan(computation, self._joins_group)

@@ -1,6 +1,6 @@
 """The order in which a computation is evaluated: steps, groups of elementwise steps, and what may be freed when.
 
-In: a computation and which of its instructions run in chunks.  Out: a `Plan` of items.  Instructions that the root
+In: a computation and which of its instructions run in chunks.  Out: an `EvaluationPlan`.  Instructions that the root
 doesn't need are left out.  Neighbouring large elementwise instructions of the same dims form a `Group`, which the
 machine runs over pieces of the arrays that fit in the cache, so that values between them are never whole in memory.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
-__all__ = ["CHUNK", "Group", "Plan", "Step", "chunks", "make_plan"]
+__all__ = ["CHUNK", "EvaluationPlan", "Group", "Step", "chunks", "make_plan"]
 
 CHUNK = 1 << 16
 """Elements that a group takes at a time."""
@@ -41,7 +41,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Plan:
+class EvaluationPlan:
     """`items` in order; parameter i arrives in slot `parameters[i]` (-1: not needed); the result is slot `root`."""
 
     slots: int
@@ -61,7 +61,7 @@ def _live(computation: HloComputation) -> set[HloInstruction]:
     return live
 
 
-def make_plan(computation: HloComputation, in_chunks: Callable[[HloInstruction], bool]) -> Plan:
+def make_plan(computation: HloComputation, in_chunks: Callable[[HloInstruction], bool]) -> EvaluationPlan:
     """The plan of `computation`; `in_chunks` says which instructions may join a group."""
     live = _live(computation)
     order = [instruction for instruction in computation.instructions if instruction in live]
@@ -96,7 +96,7 @@ def make_plan(computation: HloComputation, in_chunks: Callable[[HloInstruction],
     root = slots[computation.root]
     _set_frees(items, root)
     parameters = tuple(slots.get(parameter, -1) for parameter in computation.parameters)
-    return Plan(len(order), parameters, root, items)
+    return EvaluationPlan(len(order), parameters, root, items)
 
 
 def _set_frees(items: list[Step | Group], root: int) -> None:
