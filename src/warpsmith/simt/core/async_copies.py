@@ -12,7 +12,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.simt.core.in_flight import Copy, End, Flight, Groups
+from warpsmith.simt.core.tracked import Copy, End, Flight, Groups
 from warpsmith.simt.core.watch import Watch
 
 __all__ = ["start", "wait"]

@@ -21,8 +21,8 @@ from warpsmith.arrays import Array, Dim3
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.simt.core.checks import Findings, fail, triple
-from warpsmith.simt.core.in_flight import Groups
 from warpsmith.simt.core.results import Finding, words
+from warpsmith.simt.core.tracked import Groups
 from warpsmith.simt.core.watch import Watch
 from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, where_from
 from warpsmith.simt.ir.op_classes import class_of, site_of

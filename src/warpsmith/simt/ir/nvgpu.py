@@ -12,7 +12,6 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import MemRefType, numpy_dtype
 from warpsmith.ir.dialects.tile import PRIVATE
 from warpsmith.simt.core import async_copies
-from warpsmith.simt.core.in_flight import Copy, End
 from warpsmith.simt.core.matrix import (
     FLOPS,
     ROW,
@@ -23,7 +22,7 @@ from warpsmith.simt.core.matrix import (
     providers,
     scatter_tiles,
 )
-from warpsmith.simt.core.tracked import Tracked
+from warpsmith.simt.core.tracked import Copy, End, Tracked
 from warpsmith.simt.ir.accesses import positions
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import AccessFault, Buffer, output_buffer, shared_buffer, track_shared

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,9 @@ def run_ptx(
     bounds or misaligned, or a torn barrier; SimulationError for a trap, an instruction that isn't known here, or
     arguments that don't fit.
     """
-    module = parse_ptx(text, file)
+    module = _parsed(text, file)
     if checks is not None:
-        module.origins = checks.origins
+        module = replace(module, origins=checks.origins)
     function = _kernel(module, kernel)
     sizes = _launch_sizes(module, function, grid, block)
     memory = Memory()
@@ -178,6 +179,12 @@ def simulate_ptx(
 
 
 # -------------------------------------------------------------------------------------------------------------- set-up
+@lru_cache(maxsize=32)
+def _parsed(text: str, file: str) -> PtxModule:
+    """A text's module; a kernel that runs a thousand times is read once.  Nobody changes it."""
+    return parse_ptx(text, file)
+
+
 def _kernel(module: PtxModule, name: str | None) -> Function:
     found = module.kernel(name)
     if found is None:

@@ -17,9 +17,9 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError, Span
 from warpsmith.simt.core.checks import Findings, fail, triple
-from warpsmith.simt.core.in_flight import Groups
 from warpsmith.simt.core.reach import Reach
 from warpsmith.simt.core.results import Finding, words
+from warpsmith.simt.core.tracked import Groups
 from warpsmith.simt.core.watch import Watch
 from warpsmith.simt.ptx.flow import END
 from warpsmith.simt.ptx.instructions.special_registers import special

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.simt.core import async_copies
-from warpsmith.simt.core.in_flight import Copy, End
+from warpsmith.simt.core.tracked import Copy, End
 from warpsmith.simt.ptx.instructions.access import window_of
 from warpsmith.simt.ptx.machine import Frame, Mask, Step
 from warpsmith.simt.ptx.memory import Memory, MemoryFault
