@@ -10,23 +10,16 @@ The inliner counts uses, so a dead caller would make a callee of one live use lo
 from __future__ import annotations
 
 from warpsmith.ir.core.ssa import Operation
-from warpsmith.passes.support.symbols import is_private, references, symbol_table
+from warpsmith.ir.dialects import func
+from warpsmith.passes.support.symbols import is_private, reachable
 
 CONTRACT = "bit-exact"
 
 
 def run(module: Operation) -> None:
     """Keep public functions and what they reach through any symbol."""
-    table = symbol_table(module)
-    waiting = [op for op in table.values() if op.name == "func.func" and not is_private(op)]
-    live = set(waiting)
-    while waiting:
-        for op in waiting.pop().walk():
-            for name in references(op):
-                target = table.get(name)
-                if target is not None and target not in live:
-                    live.add(target)
-                    waiting.append(target)
+    table = func.symbols(module)
+    live = reachable((op for op in table.values() if op.name == "func.func" and not is_private(op)), table)
     for op in table.values():
         if op.name == "func.func" and op not in live:
             op.erase()

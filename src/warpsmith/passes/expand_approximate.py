@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
-from warpsmith.ir.core.llvm_types import llvm_function
-from warpsmith.ir.core.ssa import Operation, Region, Value
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import F32
 from warpsmith.ir.dialects import arith, func
 from warpsmith.passes.support.capabilities import capabilities
+from warpsmith.passes.support.symbols import declare
 
 CONTRACT = "f32 division, sqrt and rsqrt, and exp and log of 16-bit floats, within 2 ulp of f32; all else bit-exact"
 
@@ -59,12 +59,7 @@ def full_division(module: Operation, b: Builder, x: Value, y: Value) -> Value:
 def _call(module: Operation, b: Builder, function: tuple[str, str], *operands: Value) -> Value:
     callee, meaning = function
     if all(each.attributes.get("sym_name") != at.string(callee) for each in module.body):
-        declaration: dict[str, at.Attribute] = {
-            "sym_name": at.string(callee),
-            "function_type": at.type_attr(llvm_function(F32, [F32] * len(operands))),
-            "sym_visibility": at.string("private"),
-        }
-        Builder.at_end(module.body).create("llvm.func", (), (), declaration, (Region(),))
+        declare(module, callee, F32, [F32] * len(operands))
     attributes: dict[str, at.Attribute] = {"callee": at.symbol(callee), "warpsmith.library": at.string(meaning)}
     return b.op1("llvm.call", operands, F32, attributes)
 

@@ -71,7 +71,10 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
     rest = binary("subi", distance, binary("muli", whole, step))
     first = arith.binary(b, "shli", x_part, rest if bits is I64 else arith.cast(b, "extui", rest, I64))
     loop = scf.for_(
-        *(b, arith.index(b, 0), b.op1("arith.index_castui", (whole,), INDEX), arith.index(b, 1)),
+        b,
+        arith.index(b, 0),
+        b.op1("arith.index_castui", (whole,), INDEX),
+        arith.index(b, 1),
         [arith.binary(b, "remui", first, divisor)],
         iter_names=("rest",),
     )
@@ -89,8 +92,6 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
     found = binary("ori", found, binary("andi", x_bits, 1 << (form.bits - 1)))
     # No remainder of infinity, none by zero, none with NaN.
     infinity, nan = number(form.overflow), number(form.nan)
-    bad = arith.binary(
-        *(b, "ori", arith.cmpi(b, "uge", x_size, infinity), arith.cmpi(b, "ugt", y_size, infinity)),
-    )
+    bad = arith.binary(b, "ori", arith.cmpi(b, "uge", x_size, infinity), arith.cmpi(b, "ugt", y_size, infinity))
     bad = arith.binary(b, "ori", bad, arith.cmpi(b, "eq", y_size, number(0)))
     return arith.cast(b, "bitcast", arith.select(b, bad, nan, found), x.type)

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from warpsmith.ir.core.ssa import Block, Operation, Region, Value
+from warpsmith.ir.dialects import func
 from warpsmith.passes import cse
 from warpsmith.passes.support.capabilities import capabilities
-from warpsmith.passes.support.symbols import is_private, references, symbol_table, symbol_uses
+from warpsmith.passes.support.symbols import is_private, references, symbol_uses
 
 CONTRACT = "bit-exact"
 
@@ -61,7 +62,7 @@ class Inliner:
 
     def __init__(self, module: Operation, also: Callable[[Operation, int], bool] | None = None) -> None:
         self.also = also
-        self.functions = {name: op for name, op in symbol_table(module).items() if op.name == "func.func"}
+        self.functions = {name: op for name, op in func.symbols(module).items() if op.name == "func.func"}
         self.uses = symbol_uses(module)
         self.inlines_small = capabilities(module).calls_stop_vectors
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
-from warpsmith.ir.core.llvm_types import llvm_function
-from warpsmith.ir.core.ssa import Operation, Region, Value
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import F64, VectorType, element_type
 from warpsmith.ir.dialects import func, vector
 from warpsmith.numerics.functions import table
 from warpsmith.passes.support.capabilities import capabilities
+from warpsmith.passes.support.symbols import declare
 
 CONTRACT = "each function within its ulp bound (numerics/bounds.py); all else bit-exact"
 
@@ -36,16 +36,7 @@ def run(module: Operation, *, target: str = "") -> None:
                 declared[prefix + name] = len(op.operands)
                 _rewrite(op, prefix + name)
     for callee, operands in declared.items():
-        _declare(Builder.at_end(module.body), callee, operands)
-
-
-def _declare(b: Builder, name: str, operands: int) -> None:
-    attributes: dict[str, at.Attribute] = {
-        "sym_name": at.string(name),
-        "function_type": at.type_attr(llvm_function(F64, [F64] * operands)),
-        "sym_visibility": at.string("private"),
-    }
-    b.create("llvm.func", (), (), attributes, (Region(),))
+        declare(module, callee, F64, [F64] * operands)
 
 
 def _rewrite(op: Operation, callee: str) -> None:

@@ -26,7 +26,9 @@ ILLEGAL_AFTER = (
         f"{dialect}.*"
         for dialect in ("arith", "cf", "func", "gpu", "math", "memref", "nvgpu", "scf", "tensor", "vector")
     ),
-    *("xla_cpu.*", "xla_gpu.*", "builtin.unrealized_conversion_cast"),
+    "xla_cpu.*",
+    "xla_gpu.*",
+    "builtin.unrealized_conversion_cast",
     Types("tensors, buffers and index", lambda type: isinstance(type, (TensorType, MemRefType, IndexType))),
 )
 

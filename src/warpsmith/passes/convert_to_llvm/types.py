@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
-from warpsmith.ir.core.llvm_types import VOID, llvm_function, llvm_struct
-from warpsmith.ir.core.ssa import Operation, Region, Value
+from warpsmith.ir.core.llvm_types import VOID, llvm_struct
+from warpsmith.ir.core.ssa import Operation, Value
 from warpsmith.ir.core.types import (
     BF16,
     INDEX,
@@ -28,6 +28,7 @@ from warpsmith.ir.core.types import (
 )
 from warpsmith.ir.dialects import func
 from warpsmith.passes.support.capabilities import capabilities
+from warpsmith.passes.support.symbols import declare
 
 PRIVATE = 5  # the address space of a thread's own memory
 
@@ -70,12 +71,7 @@ class Lowering:
         """Call an intrinsic that has no op of its own, by its full name; the module then declares it."""
         if name not in self.declared:
             self.declared.add(name)
-            declaration: dict[str, at.Attribute] = {
-                "sym_name": at.string(name),
-                "function_type": at.type_attr(llvm_function(result, [v.type for v in operands])),
-                "sym_visibility": at.string("private"),
-            }
-            Builder.at_end(self.module.body).create("llvm.func", (), (), declaration, (Region(),))
+            declare(self.module, name, result, [v.type for v in operands])
         results = () if result is VOID else (result,)
         return b.create("llvm.call", operands, results, {"callee": at.symbol(name)}).results
 

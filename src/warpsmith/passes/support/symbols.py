@@ -1,4 +1,4 @@
-"""Who refers to which symbol: shared by the passes that remove or inline functions.
+"""Who refers to which symbol: shared by the passes that remove, inline or declare functions.
 
 In: a module.  Out: counts of references and the call graph.
 """
@@ -6,21 +6,39 @@ In: a module.  Out: counts of references and the call graph.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-from warpsmith.ir.core.attributes import ArrayAttr, StringAttr, SymbolRefAttr
-from warpsmith.ir.core.ssa import Operation, Trait
+from warpsmith.ir.core.attributes import ArrayAttr, Attribute, StringAttr, SymbolRefAttr, string, type_attr
+from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.llvm_types import llvm_function
+from warpsmith.ir.core.ssa import Operation, Region
+from warpsmith.ir.core.types import Type
 
-__all__ = ["is_private", "references", "symbol_table", "symbol_uses"]
+__all__ = ["declare", "is_private", "reachable", "references", "symbol_uses"]
 
 
-def symbol_table(module: Operation) -> dict[str, Operation]:
-    """The ops in the module's body that define a symbol, by name."""
-    table: dict[str, Operation] = {}
-    for op in module.body:
-        name = op.attributes.get("sym_name")
-        if op.row.has(Trait.SYMBOL) and isinstance(name, StringAttr):
-            table[name.value] = op
-    return table
+def declare(module: Operation, name: str, result: Type, inputs: Sequence[Type]) -> None:
+    """A private llvm.func without a body, at the module's end."""
+    attributes: dict[str, Attribute] = {
+        "sym_name": string(name),
+        "function_type": type_attr(llvm_function(result, inputs)),
+        "sym_visibility": string("private"),
+    }
+    Builder.at_end(module.body).create("llvm.func", (), (), attributes, (Region(),))
+
+
+def reachable(roots: Iterable[Operation], table: Mapping[str, Operation]) -> set[Operation]:
+    """The symbols' ops that `roots` name, with what those name, and so on; and the roots."""
+    waiting = list(roots)
+    live = set(waiting)
+    while waiting:
+        for op in waiting.pop().walk():
+            for name in references(op):
+                target = table.get(name)
+                if target is not None and target not in live:
+                    live.add(target)
+                    waiting.append(target)
+    return live
 
 
 def references(op: Operation) -> list[str]:
