@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpsmith.ir import dialects
 from warpsmith.ir.core.ssa import REGISTRY
+from warpsmith.ir.dialects import forms
 from warpsmith.ir.text.parser import parse_module
-
-assert dialects.__all__  # they register the ops
 
 _SAMPLES = Path(__file__).parent / "samples"
 _FLOAT = "%x: f32, %y: f32, %z: f32, %v: vector<4xf32>, %w: vector<4xf32>, %u: vector<4xf32>"
@@ -68,7 +66,7 @@ def _regular() -> dict[str, tuple[str, str]]:
                 args += f", %b: {_vectorised(source)}"
                 body += f"\n%1 = {name} %b : {_vectorised(source)} to {_vectorised(target)}"
             found[name] = (args, body)
-        elif row.syntax == "same" and row.dialect in ("arith", "math"):
+        elif row.form is forms.SAME and row.dialect in ("arith", "math"):
             floats = (row.dialect == "math" and not name.startswith(("math.absi", "math.ct"))) or name.endswith("f")
             type, args = ("f32", _FLOAT) if floats else ("i32", _INT)
             results = "%0, %1" if len(row.results) == 2 else "%0"
@@ -80,11 +78,11 @@ def _regular() -> dict[str, tuple[str, str]]:
             if "overflowFlags" in row.optional:
                 body += f"\n%4 = {name} %i, %j overflow<nsw, nuw> {{xla.range = [0 : index, 9 : index]}} : index"
             found[name] = (args, body)
-        elif row.syntax == "same" and row.dialect == "llvm":
+        elif row.form is forms.SAME and row.dialect == "llvm":
             integer = name.removeprefix("llvm.") in _LLVM_INTEGER
             a, b, type = ("%i", "%j", "i32") if integer else ("%x", "%y", "f32")
             found[name] = (_SCALARS, f"%0 = {name} {', '.join([a, b][:count])} : {type}")
-        elif row.syntax == "llvm_intr" and name not in _BY_HAND:
+        elif row.form is forms.INTRINSIC and name not in _BY_HAND:
             integer = name in _INT_INTRINSICS
             values = ["%i", "%j"] if integer else ["%x", "%y", "%z"]
             type = "i32" if integer else "f32"

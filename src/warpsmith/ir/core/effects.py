@@ -1,7 +1,7 @@
 """What an op does beside computing its results, read from its row and the ops in its regions.
 
 In: ops.  Out: yes or no.  CSE, LICM, the rewriter's dead-op removal and the folder all ask here, so that an op's row is
-the only place that states its effects (pipeline reference 4 and 13).
+the only place that states its effects.
 
 Tensors are values: a read or write of a tensor operand is data flow, not a memory effect.
 """
@@ -23,27 +23,6 @@ __all__ = [
     "is_speculatable",
     "only_reads",
 ]
-
-_DIVISIONS = frozenset(
-    f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
-)
-# Pure, but they touch memory or run code that may: never executed where the program would not have.
-_GUARDED = frozenset(
-    (
-        "tensor.extract",
-        "tensor.insert",
-        "vector.transfer_read",
-        "vector.transfer_write",
-        "vector.gather",
-        "xla_gpu.pure_call",
-        "xla_gpu.atomic_rmw",
-        "xla_gpu.predicated_extract",
-        "xla_gpu.predicated_insert",
-        "xla_gpu.shuffle_reduce",
-        "gpu.shuffle",
-        "scf.while",
-    )
-)
 
 
 def _own_effects(op: Operation) -> tuple[Effect, ...]:
@@ -118,10 +97,9 @@ def constant_of(value: Value) -> IntegerAttr | None:
 
 def is_speculatable(op: Operation) -> bool:
     """Whether a pure op may run where the program would not have run it: it can't trap and touches no memory."""
-    name = op.row.name
-    if name in _GUARDED or op.row.has(Trait.CALL):
+    if op.row.traits & (Trait.GUARDED | Trait.CALL):
         return False
-    if name in _DIVISIONS and not _safe_divisor(op.operands[1]):
+    if op.row.has(Trait.DIVISION) and not _safe_divisor(op.operands[1]):
         return False
     return all(is_speculatable(inner) for region in op.regions for block in region.blocks for inner in block)
 

@@ -3,7 +3,7 @@
 In: an op and its operands' constants.  Out: one entry a result (a `Value` or an attribute), or None.  Order: the row's
 own `fold`; then, for pure ops whose operands are all constant, the row's numpy function.  Both are exact: an op marked
 `Trait.INEXACT` (an approximation on the target) is never computed here, so a folded result has the bits that exact
-arithmetic in the op's own format gives (pipeline reference 13.3, 13.7).
+arithmetic in the op's own format gives.
 """
 
 from __future__ import annotations
@@ -31,10 +31,6 @@ from warpsmith.ir.core.types import (
 __all__ = ["attribute_of", "constant_array", "constant_attribute", "fold"]
 
 _MAX_ELEMENTS = 4096  # a larger result is left to run time: folding it would cost more than it saves
-_DIVISIONS = frozenset(
-    f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
-)
-_SHIFTS = frozenset(("arith.shli", "arith.shrsi", "arith.shrui"))
 
 
 def constant_attribute(value: Value) -> Attribute | None:
@@ -93,7 +89,7 @@ def _compute(op: Operation, constants: Sequence[Attribute]) -> Sequence[Attribut
     for result in op.results:
         if not _has_constants(result.type):
             return None
-    if op.row.name in _DIVISIONS or op.row.name in _SHIFTS:
+    if op.row.traits & (Trait.DIVISION | Trait.SHIFT):
         return _guarded(op, constants)
     return _run(op, constants)
 
@@ -114,7 +110,7 @@ def _guarded(op: Operation, constants: Sequence[Attribute]) -> Sequence[Attribut
         return None
     element = op.results[0].type
     width = bit_width(element.element if isinstance(element, ShapedType) else element)
-    if op.row.name in _DIVISIONS:
+    if op.row.has(Trait.DIVISION):
         signed_minimum = -1 in right.astype(np.int64) and op.row.name.endswith("si")
         if not right.all() or (signed_minimum and op.results[0].type is not I1 and _least(constants[0], width)):
             return None

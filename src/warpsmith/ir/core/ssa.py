@@ -1,33 +1,27 @@
-"""The SSA core: values, operations, blocks, regions.
+"""The SSA core: values, operations, blocks, regions, and the rows that say what an op is.
 
 Slots and plain lists keep this light (a 2,000-op module builds in a few milliseconds).  The list of a block's ops is
 doubly linked: insertion, erasure and moving cost O(1).  A value's users are a dict `op -> number of operand slots`.
 
-An op's meaning lives in its row (`ir/core/rows.py`, tables in `ir/dialects/`).  `ir/text/` prints and parses.
+An op's meaning lives in its row, an entry of a table in `ir/dialects/`, which parser, printer, verifier, folder,
+simulator and LLVM emission all read.  These classes refer to one another, so they share a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Union
 
 from warpsmith.errors import InternalError
 from warpsmith.ir.core.attributes import Attribute, IntegerAttr, StringAttr, SymbolRefAttr
-from warpsmith.ir.core.rows import (
-    REGISTRY,
-    UNKNOWN,
-    Effect,
-    Fold,
-    Location,
-    OpRow,
-    Trait,
-    fuse_locations,
-    register,
-    row,
-)
+from warpsmith.ir.core.location import UNKNOWN, Location, fuse_locations
+from warpsmith.ir.core.traits import Effect, Trait
 from warpsmith.ir.core.types import Type
 
 __all__ = [
     "REGISTRY",
+    "SHORT_NAMES",
     "UNKNOWN",
     "Block",
     "BlockArgument",
@@ -37,6 +31,7 @@ __all__ = [
     "OpResult",
     "OpRow",
     "Operation",
+    "PrettyForm",
     "Region",
     "Trait",
     "Value",
@@ -44,6 +39,94 @@ __all__ = [
     "register",
     "row",
 ]
+
+
+# ------------------------------------------------------------------------------------------------------------- op rows
+class PrettyForm(Protocol):
+    """How an op is written and read after its name: a `Form` of `ir/text/format.py`, which types printer and parser."""
+
+    @property
+    def print(self) -> Callable[[Any, Operation], None]:
+        """Writes what follows the name to a printer."""
+        ...
+
+    @property
+    def parse(self) -> Callable[[Any, OpRow], Operation]:
+        """Reads what follows the name from a parser."""
+        ...
+
+    @property
+    def check(self) -> Callable[[Operation], str | None] | None:
+        """Which type that the text leaves out isn't what the form makes of it, in words."""
+        ...
+
+
+Fold = Union["Value", Attribute]
+
+
+@dataclass(frozen=True, slots=True)
+class OpRow:
+    """All that is known of an op, stated once.
+
+    `operands`, `results`: names in order; a trailing `*` marks a variadic group, `?` an optional one (more than one
+    such group in an op needs `operandSegmentSizes`).  `attributes`: required names; `optional`: others that the op
+    knows.  `regions` is -1 where their number varies.  `effects`: (effect, operand name or None for memory at large).
+    `verify(op)` raises InvalidIr where a rule is broken that neither the counts above, nor the traits, nor the types of
+    the pretty form state.  `fold(op, constants)` gives one entry a result (a value or an attribute), or None.
+    `numpy(op, *arrays)` gives the result array (or a tuple of them) for arrays of any shape; folder and simulator share
+    it.  `llvm` names the op of the `llvm` dialect that it becomes one to one.  `form` is the pretty text; None means
+    that only the generic form exists.  `short` is a name without dialect that the parser takes for the op's, and that
+    the printer writes if `prints_short`.  `implied(op)` are attributes that the generic text must have for MLIR's sake,
+    and ops here don't hold.
+    """
+
+    name: str
+    operands: tuple[str, ...] = ()
+    results: tuple[str, ...] = ("result",)
+    attributes: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    regions: int = 0
+    successors: int = 0
+    traits: int = Trait.NONE
+    effects: tuple[tuple[Effect, str | None], ...] = ()
+    verify: Callable[[Operation], None] | None = None
+    fold: Callable[[Operation, Sequence[Attribute | None]], Sequence[Fold] | None] | None = None
+    numpy: Callable[..., Any] | None = None
+    llvm: str | None = None
+    form: PrettyForm | None = None
+    short: str = ""
+    prints_short: bool = False
+    implied: Callable[[Operation], dict[str, Attribute]] | None = None
+    result_hint: str = ""
+    dialect: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dialect", self.name.partition(".")[0])
+
+    def has(self, trait: int) -> bool:
+        """Whether the op has a trait."""
+        return bool(self.traits & trait)
+
+
+REGISTRY: dict[str, OpRow] = {}
+SHORT_NAMES: dict[str, str] = {}
+"""Full names by short ones."""
+
+
+def register(rows: Iterable[OpRow]) -> None:
+    """Add rows to the registry; a name twice is a bug."""
+    for new in rows:
+        if new.name in REGISTRY:
+            raise InternalError(f"op {new.name} registered twice")
+        REGISTRY[new.name] = new
+        if new.short:
+            SHORT_NAMES[new.short] = new.name
+
+
+def row(name: str) -> OpRow:
+    """The row of op `name`; an unregistered one gets a row of unknown effects (for text from other tools)."""
+    found = REGISTRY.get(name)
+    return found if found is not None else OpRow(name, effects=((Effect.UNKNOWN, None),))
 
 
 # -------------------------------------------------------------------------------------------------------------- values

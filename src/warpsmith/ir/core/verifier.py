@@ -2,25 +2,26 @@
 
 In: a module (or any op).  Out: nothing, or InvalidIr about the first thing that is wrong, with the op, its place, the
 cause, and the rule.  What is checked, in this order: an op's counts and attributes as its row states them; its types
-(`op_rules.py`, and the rules of its pretty form); its regions; that each value is defined before it is used and visible
+(by its pretty form, and its row's own rule); its regions; that each value is defined before it is used and visible
 there; that the lists of users agree with the operands; symbols; and destination passing (`destination.py`).
-Reference: pipeline sections 0.2, 3.2 and 4.  Time grows linearly with the module.
+Time grows linearly with the module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from warpsmith.errors import InvalidIr, did_you_mean
 from warpsmith.ir.analysis.destination import check_destinations
 from warpsmith.ir.analysis.dominance import dominator_tree
+from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core import llvm_types as lt
+from warpsmith.ir.core import types as ty
 from warpsmith.ir.core.attributes import StringAttr, SymbolRefAttr
-from warpsmith.ir.core.diagnostics import invalid
+from warpsmith.ir.core.diagnostics import invalid, need_types, types_of
 from warpsmith.ir.core.operands import operand_groups, split
 from warpsmith.ir.core.ssa import REGISTRY, Block, Operation, Region, Trait, Value
-from warpsmith.ir.core.types import ShapedType
-from warpsmith.ir.dialects.op_rules import RULES, check_call
-from warpsmith.ir.text.syntax import form_of
+from warpsmith.ir.core.types import ShapedType, Type
 
 __all__ = ["verify"]
 
@@ -76,7 +77,7 @@ class _Verifier:
             if target is None:
                 hint = did_you_mean(used.name, self.symbols) or "a symbol is defined at the top level of the module"
                 raise invalid(op, f"@{used.name} isn't defined", hint)
-            check_call(op, key, target)
+            _check_symbol_use(op, key, target)
 
     # -- one op
     def op(self, op: Operation) -> None:
@@ -111,7 +112,7 @@ class _Verifier:
                 raise invalid(op, f"attribute '{name}' is missing", f"it needs: {', '.join(row.attributes)}")
         if len(op.successors) != row.successors:
             raise invalid(op, f"{len(op.successors)} successors", f"it has {row.successors}")
-        if len(op.regions) != row.regions and row.name != "scf.index_switch":
+        if len(op.regions) != row.regions >= 0:
             raise invalid(op, f"{len(op.regions)} regions", f"it has {row.regions}")
         traits = row.traits
         if traits & Trait.SAME_TYPE:
@@ -120,14 +121,10 @@ class _Verifier:
             self.check_elementwise(op)
         if traits & Trait.TERMINATOR and (op.block is None or op.block.last is not op):
             raise invalid(op, "a terminator that isn't last in its block", "a terminator ends its block")
-        form = form_of(row)
-        if form is not None and form.check is not None:
-            broken = form.check(op)
+        if row.form is not None and row.form.check is not None:
+            broken = row.form.check(op)
             if broken is not None:
                 raise invalid(op, broken)
-        rule = RULES.get(row.name)
-        if rule is not None:
-            rule(op)
         if row.verify is not None:
             row.verify(op)
 
@@ -230,7 +227,7 @@ class _Verifier:
                 "a block without a terminator",
                 "its last op is a terminator, such as a yield, a return or a branch",
             )
-        if len(blocks) > 1 and parent.row.name not in ("func.func", "llvm.func", "scf.execute_region"):
+        if len(blocks) > 1 and not parent.row.traits & Trait.ISOLATED:
             raise invalid(parent, f"a region of {len(blocks)} blocks", "its regions have one block each")
 
     def not_visible(self, op: Operation, value: Value) -> None:
@@ -310,3 +307,33 @@ def _isolated_between(op: Operation, home: Block) -> Operation | None:
 def _shape(value: Value) -> tuple[int, ...] | None:
     type = value.type
     return type.shape if isinstance(type, ShapedType) else None
+
+
+def _signature(target: Operation) -> tuple[Sequence[Type], Sequence[Type]] | None:
+    found = target.attributes.get("function_type")
+    type = found.type if isinstance(found, at.TypeAttr) else None
+    if isinstance(type, ty.FunctionType):
+        return type.inputs, type.results
+    if isinstance(type, lt.LLVMFunctionType):
+        return type.inputs, [] if type.result is lt.VOID else [type.result]
+    return None
+
+
+def _check_symbol_use(op: Operation, key: str, target: Operation) -> None:
+    """`op` names `target` by attribute `key`: calls fit the function's type, addresses name a global."""
+    signature = _signature(target)
+    if key == "combiner" and signature is not None:
+        types = types_of(op.operands)
+        need_types(op, [*types, *types], signature[0], "the values combined")
+        need_types(op, types, signature[1], "the results")
+    elif key == "callee":
+        if signature is None:
+            raise invalid(
+                op, f"calls {target.row.name} @{target.str_attr('sym_name')}", "only a function can be called"
+            )
+        need_types(op, types_of(op.operands), signature[0], "the arguments")
+        need_types(op, types_of(op.results), signature[1], "the results")
+    elif op.row.name == "memref.get_global":
+        type = target.attributes.get("type")
+        if not isinstance(type, at.TypeAttr) or type.type is not op.results[0].type:
+            raise invalid(op, f"a result of type {op.results[0].type} for a global of another type")

@@ -6,6 +6,8 @@ from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Effect, OpRow, Value
 from warpsmith.ir.core.types import element_type, with_element
+from warpsmith.ir.dialects import memory_rules as rules
+from warpsmith.ir.text.format import described
 
 ROWS = [
     # result lane = table[the bits of the value's lane, unsigned]; the value's type is 8 or 16 bits wide.
@@ -13,11 +15,17 @@ ROWS = [
         "xla_cpu.lookup",
         ("table", "value"),
         effects=((Effect.READ, "table"),),
-        syntax="lookup",
+        form=described(" $table[$value]{} : type(table), type(value) -> type(r0)"),
         result_hint="looked_up",
     ),
     # The value's lanes in which the mask holds, side by side from lane 0 on; the lanes after them hold anything.
-    OpRow("xla_cpu.compress", ("value", "mask"), syntax="compress", result_hint="compressed"),
+    OpRow(
+        "xla_cpu.compress",
+        ("value", "mask"),
+        verify=rules.compress,
+        form=described(" $value, $mask{} : type(value)", "mask=mask(value) r0=value"),
+        result_hint="compressed",
+    ),
     # A hint that the line of base[index] is wanted soon, nearer than the last cache; it may lie outside.
     OpRow(
         "xla_cpu.prefetch",
@@ -25,7 +33,7 @@ ROWS = [
         (),
         attributes=("elem_type",),
         effects=((Effect.WRITE, "base"),),
-        syntax="prefetch",
+        form=described(" $base[$index]{} : type(base)", "index=index"),
     ),
 ]
 

@@ -7,9 +7,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from warpsmith.errors import InternalError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.diagnostics import invalid, need_types, types_of
 from warpsmith.ir.core.ssa import UNKNOWN, Block, Effect, Location, Operation, OpRow, Region, Trait, Value, row
 from warpsmith.ir.core.types import FunctionType, Type, function
+from warpsmith.ir.dialects import forms, func_forms
+from warpsmith.ir.text.format import Form
 
+
+# --------------------------------------------------------------------------------------------------------------- rules
+def _module(op: Operation) -> None:
+    if len(op.regions[0].blocks) != 1 or op.regions[0].blocks[0].args:
+        raise invalid(op, "a body that is no single block without arguments")
+
+
+def _func(op: Operation) -> None:
+    type = op.attributes["function_type"]
+    if not isinstance(type, at.TypeAttr) or not isinstance(type.type, FunctionType):
+        raise invalid(op, "function_type is no function type")
+    arguments_rule(op, type.type.inputs, type.type.results, "func.return")
+
+
+def arguments_rule(op: Operation, inputs: Sequence[Type], results: Sequence[Type], terminator: str) -> None:
+    """A function's name, attributes of arguments and results, entry block and returns fit its type."""
+    if not isinstance(op.attributes["sym_name"], at.StringAttr):
+        raise invalid(op, "sym_name is no string")
+    for key, count in (("arg_attrs", len(inputs)), ("res_attrs", len(results))):
+        dicts = op.attributes.get(key)
+        if dicts is not None and not (isinstance(dicts, at.ArrayAttr) and len(dicts.items) == count):
+            raise invalid(op, f"'{key}' is no array of {count} dictionaries")
+    for block in op.regions[0].blocks:
+        last = block.last
+        if last is not None and last.row.name == terminator:
+            need_types(last, types_of(last.operands), results, "the values returned")
+    if op.regions[0].blocks:
+        need_types(op, types_of(op.regions[0].blocks[0].args), inputs, "the arguments of the body")
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
 ROWS = [
     OpRow(
         "builtin.module",
@@ -18,9 +52,18 @@ ROWS = [
         regions=1,
         traits=Trait.ISOLATED | Trait.SYMBOL,
         optional=("sym_name",),
-        syntax="module",
+        verify=_module,
+        form=Form(func_forms.print_module, func_forms.parse_module),
+        short="module",
+        prints_short=True,
     ),
-    OpRow("builtin.unrealized_conversion_cast", ("inputs*",), ("outputs*",), syntax="conversion_cast"),
+    OpRow(
+        "builtin.unrealized_conversion_cast",
+        ("inputs*",),
+        ("outputs*",),
+        form=Form(func_forms.print_conversion_cast, func_forms.parse_conversion_cast),
+        short="unrealized_conversion_cast",
+    ),
     OpRow(
         "func.func",
         (),
@@ -29,9 +72,12 @@ ROWS = [
         optional=("sym_visibility", "arg_attrs", "res_attrs", "no_inline"),
         regions=1,
         traits=Trait.ISOLATED | Trait.SYMBOL,
-        syntax="func",
+        verify=_func,
+        form=Form(func_forms.print_func, func_forms.parse_func),
     ),
-    OpRow("func.return", ("operands*",), (), traits=Trait.TERMINATOR, syntax="return"),
+    OpRow(
+        "func.return", ("operands*",), (), traits=Trait.TERMINATOR, form=forms.YIELD, short="return", prints_short=True
+    ),
     OpRow(
         "func.call",
         ("operands*",),
@@ -39,7 +85,8 @@ ROWS = [
         attributes=("callee",),
         traits=Trait.CALL,
         effects=((Effect.UNKNOWN, None),),
-        syntax="call",
+        form=forms.CALL,
+        short="call",
     ),
 ]
 

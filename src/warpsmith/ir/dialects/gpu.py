@@ -9,38 +9,122 @@ from collections.abc import Sequence
 
 from warpsmith.indexing import IndexingMap
 from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core import types as ty
 from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.diagnostics import (
+    entry,
+    int_attr,
+    invalid,
+    need_index,
+    need_types,
+    need_yield,
+    types_of,
+    types_text,
+)
+from warpsmith.ir.core.operands import operand_groups
 from warpsmith.ir.core.ssa import Block, Effect, Operation, OpRow, Region, Trait, Value
 from warpsmith.ir.core.types import I32, INDEX, Type, element_type
+from warpsmith.ir.dialects import forms, gpu_forms
+from warpsmith.ir.dialects.memory_rules import access
+from warpsmith.ir.text.format import Form, described
 
 _BARRIER = ((Effect.BARRIER, None),)
 
+
+# --------------------------------------------------------------------------------------------------------------- rules
+def _map(op: Operation) -> at.IndexingMapAttr:
+    found = op.attributes["map"]
+    if not isinstance(found, at.IndexingMapAttr):
+        raise invalid(op, "attribute 'map' is no indexing map")
+    return found
+
+
+def _loop(op: Operation) -> None:
+    map = _map(op).map
+    dims, inits = operand_groups(op)
+    need_index(op, dims)
+    if len(dims) != len(map.dim_vars):
+        raise invalid(op, f"{len(dims)} dims for a map with {len(map.dim_vars)}")
+    need_types(op, types_of(op.results), types_of(inits), "the results")
+    wanted = [ty.INDEX] * (len(map.range_vars) + len(map.results)) + types_of(inits)
+    need_types(
+        op,
+        types_of(entry(op, op.regions[0]).args),
+        wanted,
+        "the arguments of the body (symbols, map results, values that go round)",
+    )
+    need_yield(op, op.regions[0], "xla_gpu.yield", types_of(inits))
+
+
+def _apply_indexing(op: Operation) -> None:
+    map = _map(op).map
+    need_index(op, op.operands)
+    if len(op.operands) != len(map.dim_vars) + len(map.range_vars):
+        raise invalid(
+            op, f"{len(op.operands)} operands for a map with {len(map.dim_vars)} dims and {len(map.range_vars)} symbols"
+        )
+    if map.constraints:
+        raise invalid(op, "a map with constraints", "apply_indexing only computes; a loop or an if checks constraints")
+    need_types(op, types_of(op.results), [ty.INDEX] * len(map.results), "the results")
+
+
+def _atomic_rmw(op: Operation) -> None:
+    dest = op.operands[0].type
+    if not isinstance(dest, (ty.TensorType, ty.MemRefType)) or dest.rank != len(op.operands) - 1:
+        raise invalid(op, f"{len(op.operands) - 1} indices for {dest}")
+    need_index(op, op.operands[1:])
+    need_types(op, types_of(op.results), [dest], "the result")
+    args = entry(op, op.regions[0]).args
+    if len(args) != 1 or ty.element_type(args[0].type) is not dest.element:
+        raise invalid(
+            op,
+            f"a body that takes {types_text(types_of(args))}",
+            f"it takes the current value, {dest.element} or a vector of it",
+        )
+    need_yield(op, op.regions[0], "xla_gpu.yield", [args[0].type])
+
+
+def _sync(op: Operation) -> None:
+    need_types(op, types_of(op.results), types_of(op.operands), "the results")
+
+
+def _shuffle_reduce(op: Operation) -> None:
+    need_types(op, types_of(op.results), types_of(op.operands), "the results")
+    distance = int_attr(op, "max_distance")
+    if distance < 1 or distance & (distance - 1) or distance >= 64:
+        raise invalid(op, f"a largest distance of {distance}", "it is a power of two below the size of a warp")
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
 ROWS = [
     *(
         OpRow(
             f"gpu.{name}",
             attributes=("dimension",),
             optional=("upper_bound", "xla.range"),
-            syntax="gpu_id",
+            form=described("  <gpu_dim:dimension><bound:upper_bound?>{}", "r0=index"),
             result_hint=name,
         )
         for name in ("thread_id", "block_id", "block_dim", "grid_dim")
     ),
-    OpRow("gpu.lane_id", optional=("upper_bound", "xla.range"), syntax="nullary"),
-    OpRow("gpu.barrier", (), (), effects=_BARRIER, syntax="nullary"),
+    OpRow("gpu.lane_id", optional=("upper_bound", "xla.range"), form=described("<bound:upper_bound?>{}", "r0=index")),
+    OpRow("gpu.barrier", (), (), effects=_BARRIER, form=forms.BARE),
     OpRow(
         "gpu.shuffle",
         ("value", "offset", "width"),
         ("shuffleResult", "valid"),
         attributes=("mode",),
+        traits=Trait.GUARDED,
         effects=((Effect.BARRIER, None),),
-        syntax="gpu_shuffle",
+        form=described(
+            " <gpu_shuffle:mode> $value, $offset, $width{} : type(value)", "offset=i32 width=i32 r0=value r1=i1"
+        ),
     ),
     OpRow(
         "xla_gpu.workgroup_id",
         attributes=("dimension",),
         optional=("xla.range",),
-        syntax="workgroup_id",
+        form=described("  <word:dimension>{}", "r0=index"),
         result_hint="workgroup_id",
     ),
     OpRow(
@@ -50,10 +134,11 @@ ROWS = [
         attributes=("map", "operandSegmentSizes"),
         regions=1,
         traits=Trait.RECURSIVE | Trait.LOOP,
-        syntax="xla_loop",
+        verify=_loop,
+        form=Form(gpu_forms.print_xla_loop, gpu_forms.parse_xla_loop),
         result_hint="xla_loop",
     ),
-    OpRow("xla_gpu.yield", ("results*",), (), traits=Trait.TERMINATOR, syntax="yield"),
+    OpRow("xla_gpu.yield", ("results*",), (), traits=Trait.TERMINATOR, form=forms.YIELD),
     OpRow(
         "xla_gpu.pure_call",
         ("operands*",),
@@ -61,16 +146,25 @@ ROWS = [
         attributes=("callee",),
         optional=("noinline", "xla.is_reduction"),
         traits=Trait.CALL,
-        syntax="call",
+        form=forms.CALL,
         result_hint="pure_call",
     ),
-    OpRow("xla_gpu.apply_indexing", ("operands*",), ("results*",), attributes=("map",), syntax="apply_indexing"),
+    OpRow(
+        "xla_gpu.apply_indexing",
+        ("operands*",),
+        ("results*",),
+        attributes=("map",),
+        verify=_apply_indexing,
+        form=Form(gpu_forms.print_apply_indexing, gpu_forms.parse_apply_indexing),
+    ),
     OpRow(
         "xla_gpu.atomic_rmw",
         ("input", "indices*"),
         regions=1,
+        traits=Trait.GUARDED,
         effects=((Effect.READ, "input"), (Effect.WRITE, "input")),
-        syntax="atomic_rmw",
+        verify=_atomic_rmw,
+        form=Form(gpu_forms.print_atomic_rmw, gpu_forms.parse_atomic_rmw),
         result_hint="atomic_rmw",
     ),
     OpRow(
@@ -78,21 +172,41 @@ ROWS = [
         ("memref", "indices*", "expected", "new"),
         ("old", "done"),
         effects=((Effect.READ, "memref"), (Effect.WRITE, "memref")),
-        syntax="compare_exchange",
+        form=described(
+            " $memref[$indices*], $expected, $new{} : type(memref)",
+            "indices=index expected=elem(memref) new=elem(memref) r0=elem(memref) r1=i1",
+        ),
     ),
-    OpRow(
-        "xla_gpu.allocate_shared", (), effects=((Effect.ALLOCATE, None),), syntax="allocate_shared", result_hint="shmem"
-    ),
+    OpRow("xla_gpu.allocate_shared", (), effects=((Effect.ALLOCATE, None),), form=forms.TYPED, result_hint="shmem"),
     OpRow(
         "xla_gpu.sync_threads",
         ("operands*",),
         ("results*",),
         effects=_BARRIER,
-        syntax="sync_threads",
+        verify=_sync,
+        form=forms.SYNC,
         result_hint="synced_tensor",
     ),
-    OpRow("xla_gpu.predicated_insert", ("value", "dest", "indices*", "condition"), syntax="predicated_insert"),
-    OpRow("xla_gpu.predicated_extract", ("source", "indices*", "condition", "fallback"), syntax="predicated_extract"),
+    OpRow(
+        "xla_gpu.predicated_insert",
+        ("value", "dest", "indices*", "condition"),
+        traits=Trait.GUARDED,
+        verify=access(1, 2, (ty.TensorType,), "a tensor"),
+        form=described(
+            " $value into $dest[$indices*] if $condition{} : type(dest)",
+            "value=elem(dest) indices=index condition=i1 r0=dest",
+        ),
+    ),
+    OpRow(
+        "xla_gpu.predicated_extract",
+        ("source", "indices*", "condition", "fallback"),
+        traits=Trait.GUARDED,
+        verify=access(0, 1, (ty.TensorType,), "a tensor"),
+        form=described(
+            " $source[$indices*] if $condition else $fallback{} : type(source)",
+            "indices=index condition=i1 fallback=elem(source) r0=fallback",
+        ),
+    ),
     OpRow(
         "xla_gpu.shuffle_reduce",
         ("operands*",),
@@ -100,7 +214,10 @@ ROWS = [
         attributes=("combiner", "max_distance"),
         traits=Trait.CALL,
         effects=_BARRIER,
-        syntax="shuffle_reduce",
+        verify=_shuffle_reduce,
+        form=described(
+            "($operands*) to <i64:max_distance> combiner=<sym:combiner>{} : type(operands)", "results=operands"
+        ),
     ),
 ]
 

@@ -15,8 +15,10 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import OpRow, Trait, Value
+from warpsmith.ir.dialects import forms
 from warpsmith.ir.dialects import integer_semantics as ints
 from warpsmith.ir.dialects import semantics as sem
+from warpsmith.ir.dialects.memory_rules import need_integers
 from warpsmith.numerics.functions.table import FUNCTIONS, implemented
 
 _TRAITS = Trait.ELEMENTWISE | Trait.SAME_TYPE
@@ -24,7 +26,7 @@ _TRAITS = Trait.ELEMENTWISE | Trait.SAME_TYPE
 
 def _exact(name: str, numpy: Callable[..., Any], llvm: str | None, operands: tuple[str, ...] = ("operand",)) -> OpRow:
     return OpRow(
-        f"math.{name}", operands, optional=("fastmath",), traits=_TRAITS, numpy=numpy, llvm=llvm, syntax="same"
+        f"math.{name}", operands, optional=("fastmath",), traits=_TRAITS, numpy=numpy, llvm=llvm, form=forms.SAME
     )
 
 
@@ -35,7 +37,7 @@ def _inexact(name: str, function: Callable[..., Any], operands: tuple[str, ...] 
         optional=("fastmath",),
         traits=_TRAITS | Trait.INEXACT,
         numpy=sem.through_f64(function),
-        syntax="same",
+        form=forms.SAME,
     )
 
 
@@ -77,7 +79,8 @@ ROWS = [
         ("operand",),
         traits=_TRAITS,
         numpy=sem.quiet(ints.absolute),
-        syntax="same",
+        verify=need_integers,
+        form=forms.SAME,
     ),
     OpRow(
         "math.ctpop",
@@ -85,7 +88,8 @@ ROWS = [
         traits=_TRAITS,
         numpy=sem.quiet(ints.count_ones),
         llvm="llvm.intr.ctpop",
-        syntax="same",
+        verify=need_integers,
+        form=forms.SAME,
     ),
     OpRow(
         "math.ctlz",
@@ -93,7 +97,8 @@ ROWS = [
         traits=_TRAITS,
         numpy=sem.quiet(ints.count_leading_zeros),
         llvm="llvm.intr.ctlz",
-        syntax="same",
+        verify=need_integers,
+        form=forms.SAME,
     ),
     OpRow(
         "math.cttz",
@@ -101,7 +106,8 @@ ROWS = [
         traits=_TRAITS,
         numpy=sem.quiet(ints.count_trailing_zeros),
         llvm="llvm.intr.cttz",
-        syntax="same",
+        verify=need_integers,
+        form=forms.SAME,
     ),
     *_functions(),
 ]

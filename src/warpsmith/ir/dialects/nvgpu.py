@@ -23,6 +23,7 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Value
 from warpsmith.ir.core.types import I1, I32, I64, Type, vector
 from warpsmith.ir.dialects import arith
+from warpsmith.ir.dialects import nvgpu_rules as rules
 
 __all__ = [
     "CAPABILITY",
@@ -41,25 +42,27 @@ __all__ = [
 _BARRIER = ((Effect.BARRIER, None),)
 
 ROWS = [
-    OpRow("nvvm.bar.warp.sync", ("mask",), (), effects=_BARRIER),
-    OpRow("nvvm.barrier", ("barrierId", "numberOfThreads"), (), effects=_BARRIER),
-    OpRow("nvvm.elect.sync", (), ("pred",), effects=_BARRIER),
+    OpRow("nvvm.bar.warp.sync", ("mask",), (), verify=rules.words, effects=_BARRIER),
+    OpRow("nvvm.barrier", ("barrierId", "numberOfThreads"), (), verify=rules.words, effects=_BARRIER),
+    OpRow("nvvm.elect.sync", (), ("pred",), verify=rules.elect, effects=_BARRIER),
     OpRow(
         "nvgpu.device_async_copy",
         ("dst", "dstIndex", "src", "srcIndex"),
         (),
         attributes=("bytes",),
+        verify=rules.copy,
         effects=((Effect.READ, "src"), (Effect.WRITE, "dst")),
     ),
     # What is in flight is written by the time of the wait, and no access of it may cross one.
     OpRow("nvvm.cp.async.commit.group", (), (), effects=_BARRIER),
-    OpRow("nvvm.cp.async.wait.group", (), (), attributes=("n",), effects=_BARRIER),
+    OpRow("nvvm.cp.async.wait.group", (), (), attributes=("n",), verify=rules.wait, effects=_BARRIER),
     # The lanes of a warp exchange what they hold, so these stay where the whole warp is.
     OpRow(
         "nvgpu.ldmatrix",
         ("base", "index"),
         ("res",),
         attributes=("num_tiles", "transpose"),
+        verify=rules.load_matrix,
         effects=((Effect.READ, "base"), (Effect.BARRIER, None)),
     ),
     OpRow(
@@ -67,9 +70,17 @@ ROWS = [
         ("value", "base", "index"),
         (),
         attributes=("num_tiles", "transpose"),
+        verify=rules.store_matrix,
         effects=((Effect.WRITE, "base"), (Effect.BARRIER, None)),
     ),
-    OpRow("nvgpu.mma.sync", ("matrixA", "matrixB", "matrixC"), ("res",), attributes=("shape",), effects=_BARRIER),
+    OpRow(
+        "nvgpu.mma.sync",
+        ("matrixA", "matrixB", "matrixC"),
+        ("res",),
+        attributes=("shape",),
+        verify=rules.multiply,
+        effects=_BARRIER,
+    ),
 ]
 
 CAPABILITY: dict[str, int] = {

@@ -5,10 +5,75 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core import types as ty
 from warpsmith.ir.core.builder import Builder
+from warpsmith.ir.core.diagnostics import entry, ints, invalid, need, need_index, need_types, need_yield, types_of
+from warpsmith.ir.core.operands import operand_groups
 from warpsmith.ir.core.ssa import Block, Operation, OpRow, Region, Trait, Value
 from warpsmith.ir.core.types import I32, INDEX, Type
+from warpsmith.ir.dialects import forms, scf_forms
+from warpsmith.ir.text.format import Form
 
+
+# --------------------------------------------------------------------------------------------------------------- rules
+def _for(op: Operation) -> None:
+    lower, upper, step = op.operands[:3]
+    need(op, lower, lower.type is ty.INDEX or isinstance(lower.type, ty.IntegerType), "an index or integer")
+    need_types(op, types_of([upper, step]), [lower.type] * 2, "the upper bound and the step")
+    inits = types_of(op.operands[3:])
+    need_types(op, types_of(op.results), inits, "the results")
+    need_types(op, types_of(entry(op, op.regions[0]).args), [lower.type, *inits], "the arguments of the body")
+    need_yield(op, op.regions[0], "scf.yield", inits)
+
+
+def _if(op: Operation) -> None:
+    need(op, op.operands[0], op.operands[0].type is ty.I1, "an i1")
+    results = types_of(op.results)
+    then, otherwise = op.regions
+    if results and not otherwise.blocks:
+        raise invalid(op, "results without an else", "an else gives the results when the condition is false")
+    for region in (then, otherwise) if otherwise.blocks else (then,):
+        if entry(op, region).args:
+            raise invalid(op, "a block with arguments", "the blocks of scf.if take none")
+        need_yield(op, region, "scf.yield", results)
+
+
+def _while(op: Operation) -> None:
+    before, after = (entry(op, r) for r in op.regions)
+    need_types(op, types_of(before.args), types_of(op.operands), "the arguments of the first region")
+    last = before.last
+    if last is None or last.row.name != "scf.condition":
+        raise invalid(op, "a first region that doesn't end in scf.condition")
+    need_types(last, types_of(last.operands[1:]), types_of(op.results), "the values passed on")
+    need_types(op, types_of(after.args), types_of(op.results), "the arguments of the second region")
+    need_yield(op, op.regions[1], "scf.yield", types_of(op.operands))
+
+
+def _condition(op: Operation) -> None:
+    need(op, op.operands[0], op.operands[0].type is ty.I1, "an i1")
+
+
+def _index_switch(op: Operation) -> None:
+    need_index(op, op.operands)
+    cases = ints(op, "cases")
+    if len(op.regions) != len(cases) + 1:
+        raise invalid(op, f"{len(op.regions)} regions for {len(cases)} cases", "one for the default, then one a case")
+    if len(set(cases)) != len(cases):
+        raise invalid(op, "a case twice")
+    for region in op.regions:
+        need_yield(op, region, "scf.yield", types_of(op.results))
+
+
+def branch_rule(op: Operation) -> None:
+    """A branch gives each block the values that it takes."""
+    groups = operand_groups(op)
+    if len(groups) == 3:
+        need(op, groups[0][0], groups[0][0].type is ty.I1, "an i1")
+    for values, target in zip(groups[-len(op.successors) :], op.successors, strict=True):
+        need_types(op, types_of(values), types_of(target.args), "the values for a block")
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
 ROWS = [
     OpRow(
         "scf.for",
@@ -16,12 +81,36 @@ ROWS = [
         ("results*",),
         regions=1,
         traits=Trait.RECURSIVE | Trait.LOOP,
-        syntax="scf_for",
+        verify=_for,
+        form=Form(scf_forms.print_for, scf_forms.parse_for),
     ),
-    OpRow("scf.if", ("condition",), ("results*",), regions=2, traits=Trait.RECURSIVE, syntax="scf_if"),
-    OpRow("scf.while", ("inits*",), ("results*",), regions=2, traits=Trait.RECURSIVE | Trait.LOOP, syntax="scf_while"),
-    OpRow("scf.condition", ("condition", "args*"), (), traits=Trait.TERMINATOR, syntax="scf_condition"),
-    OpRow("scf.yield", ("results*",), (), traits=Trait.TERMINATOR, syntax="yield"),
+    OpRow(
+        "scf.if",
+        ("condition",),
+        ("results*",),
+        regions=2,
+        traits=Trait.RECURSIVE,
+        verify=_if,
+        form=Form(scf_forms.print_if, scf_forms.parse_if),
+    ),
+    OpRow(
+        "scf.while",
+        ("inits*",),
+        ("results*",),
+        regions=2,
+        traits=Trait.RECURSIVE | Trait.LOOP | Trait.GUARDED,
+        verify=_while,
+        form=Form(scf_forms.print_while, scf_forms.parse_while),
+    ),
+    OpRow(
+        "scf.condition",
+        ("condition", "args*"),
+        (),
+        traits=Trait.TERMINATOR,
+        verify=_condition,
+        form=Form(scf_forms.print_condition, scf_forms.parse_condition),
+    ),
+    OpRow("scf.yield", ("results*",), (), traits=Trait.TERMINATOR, form=forms.YIELD),
     OpRow(
         "scf.index_switch",
         ("arg",),
@@ -29,9 +118,18 @@ ROWS = [
         attributes=("cases",),
         regions=-1,
         traits=Trait.RECURSIVE,
-        syntax="scf_index_switch",
+        verify=_index_switch,
+        form=Form(scf_forms.print_index_switch, scf_forms.parse_index_switch),
     ),
-    OpRow("cf.br", ("destOperands*",), (), successors=1, traits=Trait.TERMINATOR, syntax="cf_br"),
+    OpRow(
+        "cf.br",
+        ("destOperands*",),
+        (),
+        successors=1,
+        traits=Trait.TERMINATOR,
+        verify=branch_rule,
+        form=Form(scf_forms.print_br, scf_forms.parse_br),
+    ),
     OpRow(
         "cf.cond_br",
         ("condition", "trueDestOperands*", "falseDestOperands*"),
@@ -39,7 +137,8 @@ ROWS = [
         optional=("operandSegmentSizes", "branch_weights"),
         successors=2,
         traits=Trait.TERMINATOR,
-        syntax="cf_cond_br",
+        verify=branch_rule,
+        form=Form(scf_forms.print_cond_br, scf_forms.parse_cond_br),
     ),
 ]
 

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
-from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Value
+from warpsmith.ir.core.ssa import Effect, Operation, OpRow, Trait, Value
 from warpsmith.ir.core.types import I1, I32, INDEX, TensorType, Type, VectorType, element_type, vector
+from warpsmith.ir.dialects import forms, vector_forms
+from warpsmith.ir.dialects import memory_rules as rules
+from warpsmith.ir.text.format import Form, described
 
 DYNAMIC = -(1 << 63)  # stands for "see the operand" in a static_position
 
@@ -22,8 +25,10 @@ ROWS = [
         ("vector",),
         attributes=("in_bounds", "permutation_map", "operandSegmentSizes"),
         optional=("alignment",),
+        traits=Trait.GUARDED,
         effects=_READ,
-        syntax="transfer_read",
+        verify=rules.transfer,
+        form=Form(vector_forms.print_transfer, vector_forms.parse_transfer_read),
     ),
     OpRow(
         "vector.transfer_write",
@@ -31,22 +36,37 @@ ROWS = [
         ("result?",),
         attributes=("in_bounds", "permutation_map", "operandSegmentSizes"),
         optional=("alignment",),
+        traits=Trait.GUARDED,
         effects=_WRITE,
-        syntax="transfer_write",
+        verify=rules.transfer,
+        form=Form(vector_forms.print_transfer, vector_forms.parse_transfer_write),
     ),
-    OpRow("vector.extract", ("source", "dynamic_position*"), attributes=("static_position",), syntax="vector_extract"),
+    OpRow(
+        "vector.extract",
+        ("source", "dynamic_position*"),
+        attributes=("static_position",),
+        verify=rules.position(0, 1),
+        form=described(
+            " $source[$dynamic_position*|i64:static_position]{} : type(r0) from type(source)", "dynamic_position=index"
+        ),
+    ),
     OpRow(
         "vector.insert",
         ("valueToStore", "dest", "dynamic_position*"),
         attributes=("static_position",),
-        syntax="vector_insert",
+        verify=rules.position(1, 2),
+        form=described(
+            " $valueToStore, $dest [$dynamic_position*|i64:static_position]{} : type(valueToStore) into type(dest)",
+            "dynamic_position=index r0=dest",
+        ),
     ),
     OpRow(
         "vector.load",
         ("base", "indices*"),
         optional=("nontemporal", "alignment", "invariant"),
         effects=_READ,
-        syntax="vector_load",
+        verify=rules.vector_memory,
+        form=described(" $base[$indices*]{} : type(base), type(r0)", "indices=index"),
     ),
     OpRow(
         "vector.store",
@@ -54,14 +74,19 @@ ROWS = [
         (),
         optional=("nontemporal", "alignment"),
         effects=_WRITE,
-        syntax="vector_store",
+        verify=rules.vector_memory,
+        form=described(" $valueToStore, $base[$indices*]{} : type(base), type(valueToStore)", "indices=index"),
     ),
     OpRow(
         "vector.maskedload",
         ("base", "indices*", "mask", "pass_thru"),
         optional=("alignment",),
         effects=_READ,
-        syntax="vector_maskedload",
+        verify=rules.vector_memory,
+        form=described(
+            " $base[$indices*], $mask, $pass_thru{} : type(base), type(mask), type(pass_thru) into type(r0)",
+            "indices=index",
+        ),
     ),
     OpRow(
         "vector.maskedstore",
@@ -69,33 +94,53 @@ ROWS = [
         (),
         optional=("alignment",),
         effects=_WRITE,
-        syntax="vector_maskedstore",
+        verify=rules.vector_memory,
+        form=described(
+            " $base[$indices*], $mask, $valueToStore{} : type(base), type(mask), type(valueToStore)", "indices=index"
+        ),
     ),
     OpRow(
         "vector.gather",
         ("base", "offsets*", "indices", "mask", "pass_thru"),
         optional=("alignment",),
+        traits=Trait.GUARDED,
         effects=_READ,
-        syntax="vector_gather",
+        verify=rules.vector_memory,
+        form=described(
+            " $base[$offsets*] [$indices], $mask, $pass_thru{}"
+            " : type(base), type(indices), type(mask), type(pass_thru) into type(r0)",
+            "offsets=index",
+        ),
     ),
-    OpRow("vector.broadcast", ("source",), ("vector",), syntax="vector_broadcast"),
-    OpRow("vector.step", (), syntax="vector_step"),
-    OpRow("vector.shuffle", ("v1", "v2"), ("vector",), attributes=("mask",), syntax="vector_shuffle"),
-    OpRow("vector.bitcast", ("source",), syntax="cast"),
-    OpRow("vector.create_mask", ("operands*",), syntax="vector_create_mask"),
-    OpRow("vector.from_elements", ("elements*",), ("dest",), syntax="from_elements"),
+    OpRow("vector.broadcast", ("source",), ("vector",), verify=rules.broadcast, form=forms.CAST),
+    OpRow("vector.step", (), verify=rules.step, form=forms.TYPED),
+    OpRow(
+        "vector.shuffle",
+        ("v1", "v2"),
+        ("vector",),
+        attributes=("mask",),
+        verify=rules.shuffle,
+        form=described(" $v1, $v2 <ints:mask>{} : type(v1), type(v2)", "r0=lanes(v1)"),
+    ),
+    OpRow("vector.bitcast", ("source",), verify=rules.bitcast, form=forms.CAST),
+    OpRow(
+        "vector.create_mask", ("operands*",), verify=rules.mask_sizes, form=described(" $0*{} : type(r0)", "0=index")
+    ),
+    OpRow("vector.from_elements", ("elements*",), ("dest",), verify=rules.from_elements, form=forms.FROM_ELEMENTS),
     OpRow(
         "vector.extract_strided_slice",
         ("source",),
         attributes=("offsets", "sizes", "strides"),
-        syntax="vector_strided_slice",
+        verify=rules.strided_slice,
+        form=described(" $source{} : type(source) to type(r0)"),
     ),
     OpRow(
         "vector.insert_strided_slice",
         ("valueToStore", "dest"),
         ("res",),
         attributes=("offsets", "strides"),
-        syntax="vector_strided_slice",
+        verify=rules.strided_slice,
+        form=described(" $valueToStore, $dest{} : type(valueToStore) into type(dest)", "res=dest"),
     ),
 ]
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from warpsmith.errors import IrSyntaxError, did_you_mean
 from warpsmith.ir.core import types as ty
-from warpsmith.ir.core.ssa import UNKNOWN, Location, fuse_locations
+from warpsmith.ir.core.location import UNKNOWN, Location, fuse_locations
 from warpsmith.ir.core.types import Type
 from warpsmith.ir.text.attribute_text import unquote
 from warpsmith.ir.text.lexer import TokenStream

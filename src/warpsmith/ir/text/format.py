@@ -5,25 +5,25 @@
 In: a form's text and its type rules.  Out: a `Form`.  The text is literal but for:
 
     $name  $name*  $*     an operand; a group of operands, separated by commas; all operands
+    $name*|i64:attribute  a list of numbers in which each gap (the least i64) is the next operand of the group
     type(name)            the type of an operand or result; of each value of a group, separated by commas
     %fn                   the function type of all operands and results
     <kind:attribute>      an attribute, by a kind of `KINDS`;  <kind:attribute?> prints nothing when it is absent
     {}                    the attributes that nothing else prints, in braces
 
 Operands and results may be named by place too: 0, 1... and r0, r1...  A rule `name=...` gives the type that the text
-leaves out: `index`, `i1`, `i32`, a value's name (the same type), `elem(name)` (its element), `mask(name)` (i1 in its
-shape).
+leaves out: `index`, `i1`, `i32`, a value's name (the same type), or a function of `DERIVED` of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from warpsmith.errors import InternalError
 from warpsmith.ir.core import attributes as at
+from warpsmith.ir.core import llvm_types as lt
 from warpsmith.ir.core import types as ty
 from warpsmith.ir.core.attributes import Attribute
 from warpsmith.ir.core.operands import SEGMENTS, group_names, has_segments, operand_groups, split
@@ -31,16 +31,10 @@ from warpsmith.ir.core.ssa import Operation, OpRow, Value
 from warpsmith.ir.core.types import Type
 from warpsmith.ir.text.format_kinds import KINDS, Kind
 from warpsmith.ir.text.lexer import END, TokenStream
+from warpsmith.ir.text.parser import Parser
+from warpsmith.ir.text.printer import Printer, Unprintable
 
-if TYPE_CHECKING:
-    from warpsmith.ir.text.parser import Parser
-    from warpsmith.ir.text.printer import Printer
-
-__all__ = ["Form", "Unprintable", "described"]
-
-
-class Unprintable(Exception):
-    """The pretty form can't say what an op holds; the printer falls back on the generic form."""
+__all__ = ["Form", "described"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +50,38 @@ class Form:
 
 
 # --------------------------------------------------------------------------------------------------------- descriptions
-_PIECE = re.compile(r"\$(\w*)(\*?)|type\((\w+)\)|(%fn)|<(\w+):([\w.]+)(\??)>|(\{\})")
-_RULE = re.compile(r"(\w+)=(?:(elem|mask)\()?(\w+)\)?")
+_PIECE = re.compile(r"\$(\w*)(\*?)(?:\|(i32|i64):(\w+))?|type\((\w+)\)|(%fn)|<(\w+):([\w.]+)(\??)>|(\{\})")
+_RULE = re.compile(r"(\w+)=(?:(\w+)\()?(\w+)\)?")
 _FIXED: dict[str, Type] = {t.text: t for t in (ty.INDEX, ty.I1, ty.I32)}
+
+
+def _lanes(type: Type, attributes: Mapping[str, Attribute]) -> Type | None:
+    mask = attributes.get("mask")
+    return ty.vector((len(mask.values),), ty.element_type(type)) if isinstance(mask, at.DenseArrayAttr) else None
+
+
+def _part(type: Type, attributes: Mapping[str, Attribute]) -> Type | None:
+    position = attributes.get("position")
+    for index in position.values if isinstance(position, at.DenseArrayAttr) else ():
+        if isinstance(type, lt.LLVMStructType) and 0 <= index < len(type.fields):
+            type = type.fields[index]
+        elif isinstance(type, lt.LLVMArrayType) and 0 <= index < type.count:
+            type = type.element
+        else:
+            return None
+    return type
+
+
+DERIVED: dict[str, Callable[[Type, Mapping[str, Attribute]], Type | None]] = {
+    "": lambda type, _: type,
+    "elem": lambda type, _: ty.element_type(type),
+    "mask": lambda type, _: ty.with_element(type, ty.I1),
+    "lanes": _lanes,
+    "part": _part,
+    "pair": lambda type, _: lt.llvm_struct((type, ty.I1)),
+}
+"""Types made of others: the element; i1 in its shape; its element, a lane for each number of the attribute `mask`; the
+part of an aggregate at the attribute `position`; a struct of it and an i1.  None where there is no such type."""
 
 
 @dataclass(slots=True)
@@ -72,8 +95,8 @@ class _Reading:
     function: ty.FunctionType | None = None
 
 
-_Print = Callable[["Printer", Operation, "list[list[Value]]"], None]
-_Parse = Callable[["Parser", _Reading], None]
+_Print = Callable[[Printer, Operation, list[list[Value]]], None]
+_Parse = Callable[[Parser, _Reading], None]
 
 
 class _Bound:
@@ -127,18 +150,21 @@ class _Bound:
             self.parses.append(read)
 
     def piece(self, found: re.Match[str]) -> None:
-        if found[8]:
+        name, group, mixed, numbers, type, function, kind, attribute, optional, braces = found.groups()
+        if braces:
             self.prints.append(lambda p, op, _: p.attributes(op, self.hidden))
             self.parses.append(lambda p, reading: reading.attributes.update(p.optional_dict()))
-        elif found[5]:
-            self.attribute(KINDS[found[5]], found[6], bool(found[7]))
-        elif found[4]:
+        elif kind:
+            self.attribute(KINDS[kind], attribute, bool(optional))
+        elif function:
             self.prints.append(lambda p, op, _: p.write(_function_text(op)))
             self.parses.append(_read_function)
-        elif found[3]:
-            self.type(self.place(found[3]))
-        elif found[1]:
-            self.operand(self.place(found[1]), bool(found[2]))
+        elif type:
+            self.type(self.place(type))
+        elif mixed:
+            self.mixed(self.place(name), numbers, ty.I32 if mixed == "i32" else ty.I64)
+        elif name:
+            self.operand(self.place(name), bool(group))
         else:
             self.prints.append(lambda p, op, _: p.write(p.operands(op.operands)))
             self.parses.append(lambda p, reading: setattr(reading, "everything", p.operand_list()))
@@ -150,14 +176,42 @@ class _Bound:
         else:
             self.parses.append(lambda p, reading: reading.operands[place].append(p.operand()))
 
+    def mixed(self, place: int, name: str, element: ty.IntegerType) -> None:
+        self.hidden.add(name)
+        gap = -(1 << (element.width - 1))
+
+        def show(p: Printer, op: Operation, groups: list[list[Value]]) -> None:
+            numbers = op.attributes.get(name)
+            if not isinstance(numbers, at.DenseArrayAttr) or numbers.element is not element:
+                raise Unprintable
+            if numbers.values.count(gap) != len(groups[place]):
+                raise Unprintable
+            values = iter(groups[place])
+            p.write(", ".join([p.names[next(values)] if v == gap else str(v) for v in numbers.values]))
+
+        def read(p: Parser, reading: _Reading) -> None:
+            numbers: list[int] = []
+            while p.tokens[p.i] != "]":
+                if numbers:
+                    p.expect(",", "or ']'")
+                if p.tokens[p.i][:1] == "%":
+                    reading.operands[place].append(p.operand())
+                    numbers.append(gap)
+                else:
+                    numbers.append(p.integer("a position"))
+            reading.attributes[name] = at.dense_array(numbers, element)
+
+        self.prints.append(show)
+        self.parses.append(read)
+
     def type(self, place: int) -> None:
-        if place < self.operands:
-            self.prints.append(lambda p, _op, groups: p.write(", ".join([v.type.text for v in groups[place]])))
-        elif self.varies[place]:
-            self.prints.append(lambda p, op, _: p.write(", ".join([v.type.text for v in op.results])))
-        else:
-            index = place - self.operands
-            self.prints.append(lambda p, op, _: p.write(op.results[index].type.text))
+        def show(p: Printer, op: Operation, groups: list[list[Value]]) -> None:
+            types = self._types(op, groups, place)
+            if not types:
+                raise Unprintable
+            p.write(", ".join([t.text for t in types]))
+
+        self.prints.append(show)
 
         def read(p: Parser, reading: _Reading) -> None:
             types = [p.type()]
@@ -214,17 +268,16 @@ class _Bound:
         if len(op.results) != len(results) and not any(results):
             return f"{len(op.results)} results, but {len(results)} are needed"
         for target, function, source in self.rules:
-            wanted = [source] if isinstance(source, Type) else self._types(op, groups, source)
+            sources = [source] if isinstance(source, Type) else self._types(op, groups, source)
             given = self._types(op, groups, target)
-            if function == "elem":
-                wanted = [ty.element_type(t) for t in wanted]
-            elif function == "mask":
-                wanted = [ty.with_element(t, ty.I1) for t in wanted]
+            wanted = [DERIVED[function](t, op.attributes) for t in sources]
             if len(wanted) == 1 and target < self.operands:
                 wanted = wanted * len(given)
             if len(given) != len(wanted):
                 return f"'{self.names[target]}' has {len(given)} values, but {len(wanted)} are needed"
             for type, want in zip(given, wanted, strict=True):
+                if want is None:
+                    return f"'{self.names[target]}' is no part of type {sources[0]}"
                 if type is not want:
                     return f"'{self.names[target]}' has type {type}, but {want} is needed"
         return None
@@ -269,14 +322,12 @@ class _Bound:
     def by_rules(self, p: Parser, reading: _Reading, start: int) -> tuple[list[Value], list[Type]]:
         types = reading.types
         for target, function, source in self.rules:
-            if isinstance(source, int):
-                found = types[source]
-                if function == "elem":
-                    found = [ty.element_type(t) for t in found]
-                elif function == "mask":
-                    found = [ty.with_element(t, ty.I1) for t in found]
-            else:
-                found = [source]
+            found: list[Type] = []
+            for type in [source] if isinstance(source, Type) else types[source]:
+                derived = DERIVED[function](type, reading.attributes)
+                if derived is None:
+                    raise p.error(f"{type} has no part that is the '{self.names[target]}' of {self.row.name}", start)
+                found.append(derived)
             if target < self.operands and len(found) == 1:
                 found = found * len(reading.operands[target])
             types[target] = found

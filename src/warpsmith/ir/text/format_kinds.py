@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core import types as ty
@@ -16,9 +15,7 @@ from warpsmith.ir.core.attributes import Attribute
 from warpsmith.ir.core.ssa import OpRow
 from warpsmith.ir.core.types import Type
 from warpsmith.ir.text.attribute_text import attribute_text, quote, symbol_text
-
-if TYPE_CHECKING:
-    from warpsmith.ir.text.parser import Parser
+from warpsmith.ir.text.parser import Parser
 
 __all__ = ["KINDS", "Kind", "parse_flags", "print_flags"]
 
@@ -77,16 +74,17 @@ def _opaque_word(template: str) -> Kind:
     return Kind(show, lambda p, _row, name: at.opaque(template.format(p.word(name))))
 
 
-def _print_ints(attribute: Attribute, _: OpRow) -> str | None:
-    return f"[{', '.join(map(str, attribute.values))}]" if isinstance(attribute, at.DenseArrayAttr) else None
-
-
 def _int_list(element: Type) -> Kind:
+    def show(attribute: Attribute, _: OpRow) -> str | None:
+        if not isinstance(attribute, at.DenseArrayAttr) or attribute.element is not element:
+            return None
+        return f"[{', '.join(map(str, attribute.values))}]"
+
     def read(p: Parser, _: OpRow, name: str) -> Attribute:
         p.expect("[", f"of '{name}'")
         return at.dense_array(p.comma_separated("]", p.integer), element)
 
-    return Kind(_print_ints, read)
+    return Kind(show, read)
 
 
 def _print_symbol(attribute: Attribute, _: OpRow) -> str | None:
@@ -132,8 +130,32 @@ def _parse_bound(p: Parser, _row: OpRow, _name: str) -> Attribute | None:
     return at.integer_attr(p.integer(), ty.INDEX) if p.accept("upper_bound") else None
 
 
-def _print_i32(attribute: Attribute, _: OpRow) -> str | None:
-    return str(attribute.value) if isinstance(attribute, at.IntegerAttr) and attribute.type is ty.I32 else None
+def _integer(type: ty.IntegerType) -> Kind:
+    def show(attribute: Attribute, _: OpRow) -> str | None:
+        return str(attribute.value) if isinstance(attribute, at.IntegerAttr) and attribute.type is type else None
+
+    return Kind(show, lambda p, _row, name: at.integer_attr(p.integer(name), type))
+
+
+_WRAP_FLAGS = {0: "", 1 | 2: " inbounds", 2: " nusw", 4: " nuw", 3 | 4: " inbounds | nuw", 2 | 4: " nusw | nuw"}
+
+
+def _print_wrap(attribute: Attribute, _: OpRow) -> str | None:
+    if not isinstance(attribute, at.IntegerAttr) or attribute.type is not ty.I32:
+        return None
+    return _WRAP_FLAGS.get(attribute.value)
+
+
+def _parse_wrap(p: Parser, _row: OpRow, _name: str) -> Attribute | None:
+    start = p.i
+    text = ""
+    while p.tokens[p.i] in ("inbounds", "nusw", "nuw", "|"):
+        text += f" {p.tokens[p.i]}"
+        p.i += 1
+    for bits, words in _WRAP_FLAGS.items():
+        if words == text:
+            return at.integer_attr(bits, ty.I32) if bits else None
+    raise p.error(f"unknown flags '{text[1:]}'", start)
 
 
 CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
@@ -161,7 +183,9 @@ KINDS: dict[str, Kind] = {
     "shfl_kind": _opaque_word("#nvvm<shfl_kind {}>"),
     "ints": _int_list(ty.I64),
     "i32s": _int_list(ty.I32),
-    "i32": Kind(_print_i32, lambda p, _row, name: at.integer_attr(p.integer(name), ty.I32)),
+    "i32": _integer(ty.I32),
+    "i64": _integer(ty.I64),
+    "wrap": Kind(_print_wrap, _parse_wrap),
     "bound": Kind(_print_index, _parse_bound),
     "sym": Kind(_print_symbol, lambda p, _row, _name: at.symbol(p.symbol_name())),
     "word": Kind(_print_word, lambda p, _row, name: at.string(p.word(f"a {name}"))),

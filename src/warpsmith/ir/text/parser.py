@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from warpsmith.errors import did_you_mean
-from warpsmith.ir import dialects
 from warpsmith.ir.core.attributes import Attribute
-from warpsmith.ir.core.operands import SEGMENTS
-from warpsmith.ir.core.ssa import REGISTRY, Block, Location, Operation, OpRow, Region, Trait, Value, row
+from warpsmith.ir.core.ssa import REGISTRY, SHORT_NAMES, Block, Location, Operation, OpRow, Region, Trait, Value, row
 from warpsmith.ir.core.types import Type
 from warpsmith.ir.text.attribute_parser import AttributeParser
 from warpsmith.ir.text.lexer import END, split_input
@@ -53,18 +51,13 @@ class _Scope:
 
 
 class Parser(AttributeParser):
-    """The op parser.  The forms of `syntax.py` read through it."""
+    """The op parser.  The forms of op rows read through it."""
 
-    __slots__ = ("_allow_unregistered", "_blocks", "_forms", "_implied", "_pending", "_scope", "_spelled", "_values")
+    __slots__ = ("_allow_unregistered", "_blocks", "_pending", "_scope", "_values")
 
     def __init__(self, text: str, file: str, allow_unregistered: bool, line_offset: int = 0) -> None:
-        from warpsmith.ir.text.syntax import IMPLIED, READ_AS, form_of  # forms are written in terms of the parser
-
         super().__init__(text, file, line_offset)
         self._allow_unregistered = allow_unregistered
-        self._forms = form_of
-        self._implied = IMPLIED
-        self._spelled = READ_AS
         self._scope = _Scope()
         self._values = self._scope.values
         self._blocks: dict[str, Block] = {}
@@ -158,30 +151,27 @@ class Parser(AttributeParser):
 
     def _row(self, name: str, index: int) -> OpRow:
         found = REGISTRY.get(name)
+        if found is None and name.startswith("xla."):  # today's spelling of the same ops
+            found = REGISTRY.get(f"xla_gpu.{name[4:]}")
         if found is not None:
             return found
-        if name.startswith("xla."):  # today's spelling of the same ops
-            found = REGISTRY.get(f"xla_gpu.{name[4:]}")
-            if found is not None:
-                return found
         if self._allow_unregistered and "." in name:
             return row(name)
         raise self.error(f"unknown op '{name}'", index, did_you_mean(name, REGISTRY))
 
     def _pretty(self, token: str) -> Operation:
         index = self.i
-        name = self._spelled.get(token, token)
+        name = SHORT_NAMES.get(token, token)
         if not (name[:1].isalpha() or name[:1] == "_"):
             raise self.error(f"expected an op, found {self.shown()}")
         found = self._row(name, index)
-        form = self._forms(found)
-        if form is None:
+        if found.form is None:
             what = "has no pretty form" if found.name in REGISTRY else "is an op that no dialect here has"
             raise self.error(
                 f"'{name}' {what}", index, f'only its generic form can be read: "{name}"(...) : (...) -> ...'
             )
         self.i += 1
-        return form.parse(self, found)
+        return found.form.parse(self, found)
 
     def _generic(self) -> Operation:
         index = self.i
@@ -201,16 +191,16 @@ class Parser(AttributeParser):
             if name in attributes:
                 raise self.error(f"attribute '{name}' is given twice", index)
             attributes[name] = value
-        if op_row.name in self._implied:
-            for name in (SEGMENTS, "op_bundle_sizes"):
-                attributes.pop(name, None)
         self.expect(":", "and the op's type")
         type_index = self.i
         type = self.function_type()
         if len(type.inputs) != len(refs):
             raise self.error(f"{len(refs)} operands, but {len(type.inputs)} operand types", type_index)
         operands = [self.resolve(r, t) for r, t in zip(refs, type.inputs, strict=True)]
-        return Operation(op_row, operands, type.results, attributes, regions, successors)
+        op = Operation(op_row, operands, type.results, attributes, regions, successors)
+        for name in op_row.implied(op) if op_row.implied is not None else ():
+            op.attributes.pop(name, None)
+        return op
 
     # -- values
     def operand(self) -> int:
@@ -372,6 +362,3 @@ class Parser(AttributeParser):
             self._pending[name] = self.i
         self.i += 1
         return found
-
-
-assert dialects.__all__  # importing them registers all rows

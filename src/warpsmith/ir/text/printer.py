@@ -15,15 +15,18 @@ from warpsmith.ir.core.attributes import Attribute, IndexingMapAttr, IntegerAttr
 from warpsmith.ir.core.ssa import UNKNOWN, Block, Location, Operation, OpResult, Region, Trait, Value
 from warpsmith.ir.core.types import I1, INDEX
 from warpsmith.ir.text.attribute_text import attribute_name, attribute_text, quote
-from warpsmith.ir.text.format import Unprintable
 
-__all__ = ["Printer", "location_text", "print_module", "print_op"]
+__all__ = ["Printer", "Unprintable", "location_text", "print_module", "print_op"]
 
 _NATIVE_PROPERTIES = ("noWrapFlags", "overflowFlags")
 """Properties of llvm ops that MLIR doesn't take among the other attributes."""
 
 _PLAIN_HINT = re.compile(r"[A-Za-z_$.][\w$.-]*", re.ASCII)
 _BAD_CHARACTER = re.compile(r"[^\w$.-]", re.ASCII)
+
+
+class Unprintable(Exception):
+    """The pretty form can't say what an op holds; the printer falls back on the generic form."""
 
 
 def print_op(op: Operation, *, generic: bool = False, locations: bool = False) -> str:
@@ -175,14 +178,9 @@ def _constant_hint(op: Operation) -> str:
 
 
 class Printer:
-    """Text in the making.  The forms of `syntax.py` write to it."""
+    """Text in the making.  The forms of op rows write to it."""
 
     def __init__(self, *, generic: bool, locations: bool, aliases: bool) -> None:
-        from warpsmith.ir.text.syntax import IMPLIED, SPELLED, form_of  # forms are written in terms of the printer
-
-        self._form_of = form_of
-        self._implied = IMPLIED
-        self._spelled = SPELLED
         self.generic = generic
         self.locations = locations
         self.out: list[str] = []
@@ -209,13 +207,12 @@ class Printer:
             write(self.names.results_text(op))
             write(" = ")
         row = op.row
-        form = None if self.generic else self._form_of(row)
+        form = None if self.generic else row.form
         if form is None or (row.attributes and not all(name in op.attributes for name in row.attributes)):
             self.generic_op(op)
         else:
             mark = len(self.out)
-            name = row.name
-            write(self._spelled.get(name, name))
+            write(row.short if row.prints_short else row.name)
             try:
                 form.print(self, op)
             except (Unprintable, InvalidIr):
@@ -243,7 +240,7 @@ class Printer:
                     write(", ")
                 self.region(region, arguments=True)
             write(")")
-        implied = self._implied.get(op.row.name)
+        implied = op.row.implied
         self.attributes(op, native, extra=implied(op) if implied is not None else None)
         operands = ", ".join([v.type.text for v in op.operands])
         results = [r.type.text for r in op.results]

@@ -1,33 +1,24 @@
 """Pretty forms of xla_gpu ops.  Spelling is the seed walk-through's.
 
-Reached through `syntax.py`.  A `print_...` function writes what follows the op's name; it raises `Unprintable`, before
-it opens a region, where the pretty form can't say what the op holds (the generic form is printed then).
+The rows of their dialect hold them.  `forms.py` says what such functions do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core import types as ty
-from warpsmith.ir.core.attributes import Attribute
+from warpsmith.ir.core.diagnostics import types_of
 from warpsmith.ir.core.operands import SEGMENTS, operand_groups
 from warpsmith.ir.core.ssa import Operation, OpRow
-from warpsmith.ir.text.attribute_text import symbol_text
-from warpsmith.ir.text.format import Unprintable
-from warpsmith.ir.text.syntax_common import (
+from warpsmith.ir.dialects.forms import (
     inits_text,
     join,
     read_inits,
-    read_types,
     same_types,
     single_block,
-    types_of,
 )
-
-if TYPE_CHECKING:
-    from warpsmith.ir.text.parser import Parser
-    from warpsmith.ir.text.printer import Printer
+from warpsmith.ir.text.parser import Parser
+from warpsmith.ir.text.printer import Printer, Unprintable
 
 
 def _map(op: Operation) -> at.IndexingMapAttr:
@@ -142,34 +133,3 @@ def parse_atomic_rmw(p: Parser, row: OpRow) -> Operation:
     operands = [p.resolve(dest, type), *(p.resolve(i, ty.INDEX) for i in indices)]
     region = p.region()
     return Operation(row, operands, [type], p.optional_dict(), [region])
-
-
-def print_shuffle_reduce(p: Printer, op: Operation) -> None:
-    """`(%a, %b) to 16 combiner=@f : T, U`."""
-    same_types(op.operands, op.results)
-    distance, combiner = op.attributes.get("max_distance"), op.attributes.get("combiner")
-    if (
-        not isinstance(distance, at.IntegerAttr)
-        or distance.type is not ty.I64
-        or not isinstance(combiner, at.SymbolRefAttr)
-    ):
-        raise Unprintable
-    if not op.operands:
-        raise Unprintable
-    p.write(f"({p.operands(op.operands)}) to {distance.value} combiner={symbol_text(combiner.name)}")
-    p.attributes(op, ("max_distance", "combiner"))
-    p.write(f" : {join(types_of(op.operands))}")
-
-
-def parse_shuffle_reduce(p: Parser, row: OpRow) -> Operation:
-    """`xla_gpu.shuffle_reduce(%values) to 16 combiner=@f {...}`, after the op's name."""
-    p.expect("(", "and the values")
-    refs = p.comma_separated(")", p.operand)
-    p.expect("to", "and the largest distance")
-    distance = at.integer_attr(p.integer("the largest distance"), ty.I64)
-    p.expect("combiner", "and the function that combines")
-    p.expect("=")
-    combiner = at.symbol(p.symbol_name())
-    attributes: dict[str, Attribute] = {**p.optional_dict(), "max_distance": distance, "combiner": combiner}
-    types = read_types(p)
-    return Operation(row, p.resolve_all(refs, types), types, attributes)

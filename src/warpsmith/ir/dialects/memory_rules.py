@@ -1,6 +1,6 @@
 """The rules of ops that access tensors, memrefs and vectors, beyond their rows and pretty forms.
 
-In: an op whose operand and result counts are right.  Out: nothing, or InvalidIr.  `op_rules.py` takes in the table.
+In: an op whose operand and result counts are right.  Out: nothing, or InvalidIr.  The rows hold them.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from collections.abc import Callable
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core import types as ty
-from warpsmith.ir.core.diagnostics import invalid
+from warpsmith.ir.core.diagnostics import ints, invalid, need, need_index, need_types, types_of
 from warpsmith.ir.core.operands import operand_groups
-from warpsmith.ir.core.rule_help import ints, need_index, need_types, types_of
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import Type
 
-__all__ = ["MEMORY_RULES", "access", "bitcast"]
-
 Rule = Callable[[Operation], None]
+
+
+def need_integers(op: Operation) -> None:
+    """Operands are integers or of index type, scalars or vectors."""
+    need(op, op.operands[0], ty.is_integer(op.operands[0].type), "an integer or index")
 
 
 def bitcast(op: Operation) -> None:
@@ -42,7 +44,8 @@ def access(container: int, leading: int, kinds: tuple[type[Type], ...], what: st
     return rule
 
 
-def _from_elements(op: Operation) -> None:
+def from_elements(op: Operation) -> None:
+    """As many elements as the tensor or vector has."""
     type = op.results[0].type
     if not isinstance(type, (ty.TensorType, ty.VectorType)) or type.elements != len(op.operands):
         raise invalid(op, f"{len(op.operands)} elements for {type}")
@@ -55,7 +58,7 @@ def _vector_type(op: Operation, type: Type) -> ty.VectorType:
     return type
 
 
-def _position(source: int, leading: int) -> Rule:
+def position(source: int, leading: int) -> Rule:
     """vector.extract and insert: the position fits the vector, and the scalar (or part) fits what is there."""
 
     def rule(op: Operation) -> None:
@@ -83,7 +86,8 @@ def _position(source: int, leading: int) -> Rule:
     return rule
 
 
-def _transfer(op: Operation) -> None:
+def transfer(op: Operation) -> None:
+    """A tensor or memref with the vector's elements, an index a dimension, padding and bounds that fit."""
     reads = op.row.name == "vector.transfer_read"
     groups = operand_groups(op)
     base = (groups[0] if reads else groups[1])[0].type
@@ -106,7 +110,7 @@ def _transfer(op: Operation) -> None:
         raise invalid(op, "in_bounds doesn't fit the vector", "one truth value a dimension of the vector")
 
 
-def _vector_memory(op: Operation) -> None:
+def vector_memory(op: Operation) -> None:
     """vector.load, store and their masked forms: a memref, an index a dimension, vectors of its elements."""
     groups = dict(zip((n.rstrip("*?") for n in op.row.operands), operand_groups(op), strict=True))
     base = groups["base"][0].type
@@ -125,7 +129,8 @@ def _vector_memory(op: Operation) -> None:
                 raise invalid(op, f"'{name}' has type {extra.type}, but {wanted} is needed")
 
 
-def _broadcast(op: Operation) -> None:
+def broadcast(op: Operation) -> None:
+    """To more dimensions, or of one element."""
     target = _vector_type(op, op.results[0].type)
     source = op.operands[0].type
     if ty.element_type(source) is not target.element:
@@ -138,7 +143,8 @@ def _broadcast(op: Operation) -> None:
         raise invalid(op, f"a broadcast from {source} to {target}")
 
 
-def _shuffle(op: Operation) -> None:
+def shuffle(op: Operation) -> None:
+    """Lanes of two vectors of one element type."""
     first, second = (_vector_type(op, v.type) for v in op.operands)
     mask = ints(op, "mask")
     lanes = first.shape[0] + second.shape[0] if first.shape and second.shape else 0
@@ -149,7 +155,8 @@ def _shuffle(op: Operation) -> None:
     need_types(op, types_of(op.results), [ty.vector((len(mask),), first.element)], "the result")
 
 
-def _strided_slice(op: Operation) -> None:
+def strided_slice(op: Operation) -> None:
+    """A slice without gaps that lies in the whole vector."""
     extract = len(op.operands) == 1
     part = _vector_type(op, op.results[0].type if extract else op.operands[0].type)
     whole = _vector_type(op, op.operands[0 if extract else 1].type)
@@ -165,13 +172,15 @@ def _strided_slice(op: Operation) -> None:
             raise invalid(op, f"a slice of {size} at {offset} in {extent}")
 
 
-def _step(op: Operation) -> None:
+def step(op: Operation) -> None:
+    """A vector of index."""
     type = _vector_type(op, op.results[0].type)
     if type.element is not ty.INDEX or type.rank != 1:
         raise invalid(op, f"a result of type {type}", "it is a vector of index")
 
 
-def _mask(op: Operation) -> None:
+def mask_sizes(op: Operation) -> None:
+    """One size a dimension of a vector of i1."""
     type = _vector_type(op, op.results[0].type)
     if type.element is not ty.I1 or len(op.operands) != type.rank:
         raise invalid(
@@ -179,36 +188,10 @@ def _mask(op: Operation) -> None:
         )
 
 
-def _compress(op: Operation) -> None:
+def compress(op: Operation) -> None:
+    """A vector under a mask of its shape."""
     value, mask = (_vector_type(op, each.type) for each in op.operands)
     if mask.element is not ty.I1 or mask.shape != value.shape or op.result.type is not value:
         raise invalid(
             op, f"{op.result.type} of {value} under {mask}", "a vector, as many i1, and a vector of the first's type"
         )
-
-
-MEMORY_RULES: dict[str, Rule] = {
-    "tensor.extract": access(0, 1, (ty.TensorType,), "a tensor"),
-    "tensor.insert": access(1, 2, (ty.TensorType,), "a tensor"),
-    "tensor.from_elements": _from_elements,
-    "memref.load": access(0, 1, (ty.MemRefType,), "a memref"),
-    "memref.store": access(1, 2, (ty.MemRefType,), "a memref"),
-    "vector.transfer_read": _transfer,
-    "vector.transfer_write": _transfer,
-    "vector.extract": _position(0, 1),
-    "vector.insert": _position(1, 2),
-    "vector.load": _vector_memory,
-    "vector.store": _vector_memory,
-    "vector.maskedload": _vector_memory,
-    "vector.maskedstore": _vector_memory,
-    "vector.gather": _vector_memory,
-    "vector.broadcast": _broadcast,
-    "vector.shuffle": _shuffle,
-    "vector.bitcast": bitcast,
-    "vector.from_elements": _from_elements,
-    "vector.extract_strided_slice": _strided_slice,
-    "vector.insert_strided_slice": _strided_slice,
-    "vector.step": _step,
-    "xla_cpu.compress": _compress,
-    "vector.create_mask": _mask,
-}

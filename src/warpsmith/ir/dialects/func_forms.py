@@ -1,26 +1,22 @@
-"""Pretty forms of builtin and func ops, of plain terminators, and of ops without operands.  Spelling is MLIR's.
+"""Pretty forms of builtin and func ops.  Spelling is MLIR's.
 
-Reached through `syntax.py`.  A `print_...` function writes what follows the op's name; it raises `Unprintable`, before
-it opens a region, where the pretty form can't say what the op holds (the generic form is printed then).
+The rows of their dialect hold them.  `forms.py` says what such functions do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core import types as ty
 from warpsmith.ir.core.attributes import Attribute, TypeAttr
+from warpsmith.ir.core.diagnostics import types_of
 from warpsmith.ir.core.ssa import Operation, OpRow, Region, Value
 from warpsmith.ir.core.types import Type
+from warpsmith.ir.dialects.forms import join, read_types, single_block, type_run
 from warpsmith.ir.text.attribute_text import attribute_name, symbol_text
-from warpsmith.ir.text.format import Unprintable
-from warpsmith.ir.text.syntax_common import join, read_types, read_yield, same_types, single_block, type_run, types_of
-
-if TYPE_CHECKING:
-    from warpsmith.ir.text.parser import Parser
-    from warpsmith.ir.text.printer import Printer
+from warpsmith.ir.text.parser import Parser
+from warpsmith.ir.text.printer import Printer, Unprintable
 
 
 def print_module(p: Printer, op: Operation) -> None:
@@ -63,51 +59,6 @@ def parse_conversion_cast(p: Parser, row: OpRow) -> Operation:
     p.expect("to", "and the types of the results")
     results = type_run(p)
     return Operation(row, p.resolve_all(refs, types), results, p.optional_dict())
-
-
-def print_nullary(p: Printer, op: Operation) -> None:
-    """Nothing but attributes; a result is an index."""
-    if op.operands or any(r.type is not ty.INDEX for r in op.results):
-        raise Unprintable
-    bound = op.attributes.get("upper_bound")
-    if isinstance(bound, at.IntegerAttr):
-        if bound.type is not ty.INDEX:
-            raise Unprintable
-        p.write(f" upper_bound {bound.value}")
-    p.attributes(op, ("upper_bound",))
-
-
-def parse_nullary(p: Parser, row: OpRow) -> Operation:
-    """An op without operands: its upper bound, attributes and type."""
-    attributes: dict[str, Attribute] = {}
-    if "upper_bound" in row.optional and p.accept("upper_bound"):
-        attributes["upper_bound"] = at.integer_attr(p.integer(), ty.INDEX)
-    attributes.update(p.optional_dict())
-    return Operation(row, (), [ty.INDEX] * len(row.results), attributes)
-
-
-def print_yield(p: Printer, op: Operation) -> None:
-    """` %a, %b : T, U`, or nothing."""
-    if op.results:
-        same_types(op.operands, op.results)
-    if op.operands:
-        p.write(f" {p.operands(op.operands)}")
-        p.attributes(op)
-        p.write(f" : {join(types_of(op.operands))}")
-    else:
-        p.attributes(op)
-
-
-def parse_yield(p: Parser, row: OpRow) -> Operation:
-    """An op that hands on values: `%a, %b : types`."""
-    operands, attributes = read_yield(p)
-    return Operation(row, operands, (), attributes)
-
-
-def parse_sync(p: Parser, row: OpRow) -> Operation:
-    """An op whose results are its operands, synchronised: `%a, %b : types`."""
-    operands, attributes = read_yield(p)
-    return Operation(row, operands, types_of(operands), attributes)
 
 
 # --------------------------------------------------------------- functions
@@ -261,51 +212,3 @@ def parse_func(p: Parser, row: OpRow) -> Operation:
     if len(names) != len(inputs):
         raise p.error("a function with a body whose arguments have no names")
     return Operation(row, (), (), attributes, [p.region(names, isolated=True, block=True)])
-
-
-# ------------------------------------------------------------- memref
-def print_memref_global(p: Printer, op: Operation) -> None:
-    """` "private" constant @name : memref<4xf32> = dense<...>`; `uninitialized` is the unit attribute."""
-    name, type = op.attributes.get("sym_name"), op.attributes.get("type")
-    if (
-        not isinstance(name, at.StringAttr)
-        or not isinstance(type, TypeAttr)
-        or not isinstance(type.type, ty.MemRefType)
-    ):
-        raise Unprintable
-    visibility, value = op.attributes.get("sym_visibility"), op.attributes.get("initial_value")
-    memref = type.type
-    elements = ty.tensor(memref.shape, memref.element)
-    if value is not None and value is not at.UNIT and not (isinstance(value, at.DenseAttr) and value.type is elements):
-        raise Unprintable
-    if isinstance(visibility, at.StringAttr):
-        p.write(f' "{visibility.value}"')
-    p.write(" constant" if "constant" in op.attributes else "")
-    p.write(f" {symbol_text(name.value)} : {memref}")
-    if value is at.UNIT:
-        p.write(" = uninitialized")
-    elif value is not None:
-        p.write(f" = {p.attribute(value).rpartition(' : ')[0]}")
-    p.attributes(op, ("sym_name", "type", "sym_visibility", "initial_value", "constant"))
-
-
-def parse_memref_global(p: Parser, row: OpRow) -> Operation:
-    """`memref.global "private" constant @name : type = value`, after the op's name."""
-    attributes: dict[str, Attribute] = {}
-    if p.tokens[p.i][:1] == '"':
-        attributes["sym_visibility"] = at.string(p.string())
-    if p.accept("constant"):
-        attributes["constant"] = at.UNIT
-    attributes["sym_name"] = at.string(p.symbol_name())
-    p.expect(":", "and the type")
-    index = p.i
-    type = p.type()
-    if not isinstance(type, ty.MemRefType):
-        raise p.error(f"a global of type {type}", index, "memref.global holds a memref")
-    attributes["type"] = at.type_attr(type)
-    if p.accept("="):
-        attributes["initial_value"] = (
-            at.UNIT if p.accept("uninitialized") else p.dense_of(ty.tensor(type.shape, type.element))
-        )
-    attributes.update(p.optional_dict())
-    return Operation(row, (), (), attributes)

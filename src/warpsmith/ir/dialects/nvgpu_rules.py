@@ -1,20 +1,15 @@
 """The rules of a warp's ops (dialects/nvgpu.py): what each takes, from which memory, how much at a time.
 
-In: an op whose operand and result counts are right.  Out: nothing, or InvalidIr.  `op_rules.py` takes in the table.
+In: an op whose operand and result counts are right.  Out: nothing, or InvalidIr.  The rows hold them.
 Reference: PTX ISA, the sections on cp.async, ldmatrix, stmatrix and mma.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core import types as ty
-from warpsmith.ir.core.diagnostics import invalid
-from warpsmith.ir.core.rule_help import int_attr, ints, need, need_index, need_types, types_of
+from warpsmith.ir.core.diagnostics import int_attr, ints, invalid, need, need_index, need_types, types_of
 from warpsmith.ir.core.ssa import Operation, Value
-
-__all__ = ["NVGPU_RULES"]
 
 _GLOBAL, _SHARED = 0, 3
 _SPACES = {_GLOBAL: "global", _SHARED: "shared"}
@@ -24,16 +19,16 @@ _SHAPE = (16, 8, 16)
 _A, _B, _C = 8, 4, 4  # a lane's elements of 16 x 16, 16 x 8 and 16 x 8
 
 
-def _words(op: Operation) -> None:
+def words(op: Operation) -> None:
     for value in op.operands:
         need(op, value, value.type is ty.I32, "an i32")
 
 
-def _elect(op: Operation) -> None:
+def elect(op: Operation) -> None:
     need_types(op, types_of(op.results), [ty.I1], "the results")
 
 
-def _wait(op: Operation) -> None:
+def wait(op: Operation) -> None:
     if int_attr(op, "n") < 0:
         raise invalid(op, f"a wait for {int_attr(op, 'n')} groups", "n is how many may be in flight still, 0 or more")
 
@@ -48,7 +43,7 @@ def _memory(op: Operation, base: Value, index: Value, space: int) -> ty.MemRefTy
     return type
 
 
-def _copy(op: Operation) -> None:
+def copy(op: Operation) -> None:
     target, i, source, j = op.operands
     to, of = _memory(op, target, i, _SHARED), _memory(op, source, j, _GLOBAL)
     if to.element is not of.element:
@@ -74,17 +69,17 @@ def _tiles(op: Operation, tile: ty.Type, base: ty.MemRefType) -> None:
         raise invalid(op, f"{tile} for {count} tiles of {base}", f"a lane holds two elements a tile: {wanted}")
 
 
-def _load_matrix(op: Operation) -> None:
+def load_matrix(op: Operation) -> None:
     base, index = op.operands
     _tiles(op, op.results[0].type, _memory(op, base, index, _SHARED))
 
 
-def _store_matrix(op: Operation) -> None:
+def store_matrix(op: Operation) -> None:
     value, base, index = op.operands
     _tiles(op, value.type, _memory(op, base, index, _SHARED))
 
 
-def _multiply(op: Operation) -> None:
+def multiply(op: Operation) -> None:
     a, _, c = op.operands
     if ints(op, "shape") != _SHAPE:
         raise invalid(op, f"a product of shape {list(ints(op, 'shape'))}", f"the shape is {list(_SHAPE)}: m, n, k")
@@ -94,15 +89,3 @@ def _multiply(op: Operation) -> None:
     wanted = [ty.vector((_A,), element), ty.vector((_B,), element), ty.vector((_C,), ty.F32)]
     need_types(op, types_of(op.operands), wanted, "a lane's fragments of a, b and c")
     need_types(op, types_of(op.results), [c.type], "the results")
-
-
-NVGPU_RULES: dict[str, Callable[[Operation], None]] = {
-    "nvvm.bar.warp.sync": _words,
-    "nvvm.barrier": _words,
-    "nvvm.elect.sync": _elect,
-    "nvvm.cp.async.wait.group": _wait,
-    "nvgpu.device_async_copy": _copy,
-    "nvgpu.ldmatrix": _load_matrix,
-    "nvgpu.stmatrix": _store_matrix,
-    "nvgpu.mma.sync": _multiply,
-}

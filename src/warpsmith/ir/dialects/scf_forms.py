@@ -1,21 +1,19 @@
 """Pretty forms of scf and cf ops.  Spelling is MLIR's.
 
-Reached through `syntax.py`.  A `print_...` function writes what follows the op's name; it raises `Unprintable`, before
-it opens a region, where the pretty form can't say what the op holds (the generic form is printed then).
+The rows of their dialect hold them.  `forms.py` says what such functions do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core import types as ty
+from warpsmith.ir.core.diagnostics import types_of
 from warpsmith.ir.core.operands import SEGMENTS, operand_groups
 from warpsmith.ir.core.ssa import Block, Operation, OpRow, Region, Value
 from warpsmith.ir.core.types import Type
-from warpsmith.ir.text.format import Unprintable
-from warpsmith.ir.text.syntax_common import (
+from warpsmith.ir.dialects.forms import (
     inits_text,
     join,
     read_inits,
@@ -23,12 +21,9 @@ from warpsmith.ir.text.syntax_common import (
     same_types,
     single_block,
     type_run,
-    types_of,
 )
-
-if TYPE_CHECKING:
-    from warpsmith.ir.text.parser import Parser
-    from warpsmith.ir.text.printer import Printer
+from warpsmith.ir.text.parser import Parser
+from warpsmith.ir.text.printer import Printer, Unprintable
 
 
 def print_for(p: Printer, op: Operation) -> None:
