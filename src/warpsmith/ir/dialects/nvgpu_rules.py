@@ -20,15 +20,18 @@ _A, _B, _C = 8, 4, 4  # a lane's elements of 16 x 16, 16 x 8 and 16 x 8
 
 
 def words(op: Operation) -> None:
+    """Barrier numbers and lane masks are words of 32 bits."""
     for value in op.operands:
         need(op, value, value.type is ty.I32, "an i32")
 
 
 def elect(op: Operation) -> None:
+    """A lane learns whether it is the one."""
     need_types(op, types_of(op.results), [ty.I1], "the results")
 
 
 def wait(op: Operation) -> None:
+    """How many groups may be in flight is no negative number."""
     if int_attr(op, "n") < 0:
         raise invalid(op, f"a wait for {int_attr(op, 'n')} groups", "n is how many may be in flight still, 0 or more")
 
@@ -44,6 +47,7 @@ def _memory(op: Operation, base: Value, index: Value, space: int) -> ty.MemRefTy
 
 
 def copy(op: Operation) -> None:
+    """From global to shared memory, 4, 8 or 16 bytes that are whole elements."""
     target, i, source, j = op.operands
     to, of = _memory(op, target, i, _SHARED), _memory(op, source, j, _GLOBAL)
     if to.element is not of.element:
@@ -70,16 +74,19 @@ def _tiles(op: Operation, tile: ty.Type, base: ty.MemRefType) -> None:
 
 
 def load_matrix(op: Operation) -> None:
+    """Tiles from shared memory, as many as the lane's vector holds."""
     base, index = op.operands
     _tiles(op, op.results[0].type, _memory(op, base, index, _SHARED))
 
 
 def store_matrix(op: Operation) -> None:
+    """Tiles to shared memory, as many as the lane's vector holds."""
     value, base, index = op.operands
     _tiles(op, value.type, _memory(op, base, index, _SHARED))
 
 
 def multiply(op: Operation) -> None:
+    """A lane's fragments of a 16 x 8 x 16 product of halves."""
     a, _, c = op.operands
     if ints(op, "shape") != _SHAPE:
         raise invalid(op, f"a product of shape {list(ints(op, 'shape'))}", f"the shape is {list(_SHAPE)}: m, n, k")
