@@ -1,7 +1,8 @@
 """Whether a fusion's dynamic-update-slices may write into their operand's buffer.
 
 In: the body of a fusion and its roots.  Out: the updates in root order, or the failed condition.
-Reference: section 5.4.1 (condition 6, buffer assignment, is the schedule's to see to).
+XLA: `CanEmitFusedDynamicUpdateSliceInPlaceForGpu` of `xla/service/gpu/ir_emission_utils.cc`; what buffer assignment
+adds there is the schedule's to see to.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 In: an instruction and an operand's number; where the instruction itself is evaluated.  Out: `Place`s.  A place is an
 index as a map from the function's indices; one that loops or reads a start index from memory also names the ops that
 do, because equal maps of different loops, or of different start indices, are different indices.
-Reference: section 8.7, through `hlo.indexing`.
 """
 
 from __future__ import annotations

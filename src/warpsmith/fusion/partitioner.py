@@ -3,8 +3,8 @@
 In: a computation, and the roots that share a function.  Out: subgraphs; inside one, each instruction is evaluated at
 exactly one index tuple that follows from the function's own indices.  An instruction starts a new subgraph when it is
 forced to, when its users lie in several subgraphs, or when they read it at several indices (compared as simplified
-maps).  Reference: section 7.  Roots of one kernel read each other through bitcast maps, so that roots that are
-reshapes of one another share a function; upstream compares them by identity maps and splits.
+maps).  XLA: `xla/codegen/emitters/computation_partitioner.cc`.  Roots of one kernel read each other through bitcast
+maps, so that roots that are reshapes of one another share a function; XLA compares them by identity maps and splits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """When a reduction gets the reduction emitter, and its three dimensions.
 
-In: a reduce instruction.  Out: `ReductionDimensions`, or the failed condition.  Reference: section 2.5.
+In: a reduce instruction.  Out: `ReductionDimensions`, or the failed condition.
+XLA: `xla/service/gpu/reduction_utils.cc`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a scatter's dimension numbers and flags come to.
 
 In: a scatter.  Out: `Scatter`; whether the order in which its updates are combined can be seen in its result.
-Reference: sections 5.5.1 to 5.5.3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """When a transpose is worth a shared-memory tile.
 
 In: a transpose instruction.  Out: `TransposeDescription` (normalised dims and permutation), or the `Reason` why the
-loop emitter does as well.  Reference: sections 2.4 and 5.6.2.
+loop emitter does as well.
+XLA: `GetDescriptionForTiledTransposeEmitter` of `xla/service/gpu/ir_emission_utils.cc`.
 """
 
 from __future__ import annotations

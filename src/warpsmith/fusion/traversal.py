@@ -1,6 +1,6 @@
 """Walking the body of a fusion: roots, and ops that a walk from a root may pass through.
 
-In: one HLO computation.  Out: its roots, and facts on single instructions.  Reference: sections 2.1 and 2.2.
+In: one HLO computation.  Out: its roots, and facts on single instructions.  XLA: `xla/hlo/utils/hlo_traversal.cc`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """IR as CUDA C++ that a person can read.
 
 In: a module whose loops are still loops, below `lower-tensors`.  Out: one `.cu` text, a `__global__` function for each
-entry.  `lower` brings an emitted fusion there, `lower_tile` a dispatched tile kernel.  Reference: tile.md 11.
+entry.  `lower` brings an emitted fusion there, `lower_tile` a dispatched tile kernel.
 
     the text       source         a file: comment, headers, helper functions, tables, functions
                    writer         one function: scopes, names, which expression each value is

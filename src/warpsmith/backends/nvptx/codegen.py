@@ -1,4 +1,4 @@
-"""Text LLVM IR in; PTX text for one GPU architecture out (pipeline reference, 7.3 and 7.4).
+"""Text LLVM IR in; PTX text for one GPU architecture out.
 
 The arithmetic is IEEE: LLVM's defaults on this target are `div.rn`, `sqrt.rn`, no flush to zero and no contraction (a
 multiply and an add come out as `mul.rn` and `add.rn`, which `ptxas` doesn't fuse either), so no global option is set;

@@ -1,4 +1,4 @@
-"""Functions of CUDA's libdevice for a module that calls them (pipeline reference, 7.2 and 7.3).
+"""Functions of CUDA's libdevice for a module that calls them.
 
 libdevice is optional; `cuda_files` says where it is looked for (`WARPSMITH_LIBDEVICE` names the file).  The file
 holds 350 functions; what we may call is cut out once a process (80 ms), each function with what it calls, and kept.

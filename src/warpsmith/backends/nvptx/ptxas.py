@@ -1,4 +1,4 @@
-"""PTX in; a cubin, and what `ptxas` says about registers, spills and shared memory, out (pipeline reference, 7.5).
+"""PTX in; a cubin, and what `ptxas` says about registers, spills and shared memory, out.
 
 `ptxas` and `nvdisasm` are optional; `cuda_files` says where they are looked for.
 """

@@ -4,7 +4,7 @@
     nest (anything else): the outer dimensions in memory order are dealt out to work groups in ranges of rows, one loop
                           for each dimension from there on, the innermost over neighbours in memory
 
-In: an analysis.  Out: the kernel.  Reference: section 6.3 (chunk sizes are ours).
+In: an analysis.  Out: the kernel.
 """
 
 from __future__ import annotations

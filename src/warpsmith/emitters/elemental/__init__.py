@@ -1,7 +1,7 @@
 """Elemental emission: one HLO op at given indices becomes scalar IR.
 
 In: an instruction, index values, and who provides what lies outside the function.  Out: scalar values.
-Reference: section 9.
+XLA: `xla/codegen/emitters/elemental_hlo_to_mlir.cc`.
 """
 
 from warpsmith.emitters.elemental.emitter import ElementalEmitter, Values

@@ -1,7 +1,6 @@
 """Ops on the bits of elements: reduce-precision, and bitcasts between types.
 
-In: scalars.  Out: scalars.  Reference: sections 9.1 and 9.2; bitcast-convert to another width, which upstream does not
-emit, is ours.
+In: scalars.  Out: scalars.  Bitcast-convert to another width, which XLA does not emit, is ours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Called computations (reducers, map bodies): straight code on scalars.
 
-In: a computation and its arguments' scalars.  Out: the scalars of its root.  Reference: section 7.4.
+In: a computation and its arguments' scalars.  Out: the scalars of its root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Elementwise ops on complex numbers, held as two floats: rows of the table.  Reference: section 9.2.
+"""Elementwise ops on complex numbers, held as two floats: rows of the table.
 
 c64 quotients, moduli and roots are computed in f64, where nothing overflows, and rounded once; c128 is scaled instead.
 """

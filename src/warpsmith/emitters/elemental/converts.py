@@ -1,7 +1,7 @@
 """Conversions between element types: every pair.
 
 In: a value's parts, its HLO type and the wanted one.  Out: the parts of the converted value.  Float to integer
-saturates and makes NaN 0; to pred asks for "not zero" (NaN is true).  Reference: section 9.3.
+saturates and makes NaN 0; to pred asks for "not zero" (NaN is true).
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 In: an instruction and indices.  Out: its scalars.  A handler is a generator: it yields (operand, indices) and is sent
 the operand's scalars, so that a chain of any length needs no Python stack.  What has been emitted is remembered by
 instruction and indices, one table a region: a value made inside an `scf.if` is not seen outside.
-Reference: section 7.6.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which function emits which opcode.
 
-In: nothing.  Out: `HANDLERS`.  An opcode that isn't here is refused by the emitter.  Reference: section 10.
+In: nothing.  Out: `HANDLERS`.  An opcode that isn't here is refused by the emitter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Index arithmetic that elemental ops share: clamped start indices, and tests of a map's constraints.
 
-In: index values.  Out: index values and i1 conditions.  Reference: section 4 (CheckConstraints) and 9.1 (ClampIndex).
+In: index values.  Out: index values and i1 conditions.  XLA: `CheckConstraints` and `ClampIndex`
+of `xla/codegen/emitters/elemental_hlo_to_mlir.cc`.
 """
 
 from __future__ import annotations

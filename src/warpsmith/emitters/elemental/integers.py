@@ -1,4 +1,4 @@
-"""Elementwise ops on integers and predicates: rows of the table.  Reference: section 9.2.
+"""Elementwise ops on integers and predicates: rows of the table.
 
 All wrap around; division by zero, overflow of MIN / -1, and shifts past the width have HLO's values, never poison.
 """

@@ -1,7 +1,7 @@
 """Ops that loop over elements for one result: reduce, reduce-window, dot, convolution; and map.
 
-In: an instruction and indices.  Out: its scalars.  Reference: section 9.1.  One add or multiply of floats narrower
-than f32 is accumulated in f32 and rounded once (the numerics contract; upstream does so for bf16 dots alone).
+In: an instruction and indices.  Out: its scalars.  One add or multiply of floats narrower
+than f32 is accumulated in f32 and rounded once (the numerics contract; XLA does so for bf16 dots alone).
 """
 
 from __future__ import annotations

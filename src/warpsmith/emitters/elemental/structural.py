@@ -1,7 +1,7 @@
 """Ops that say where elements come from: index-only ops, constants, iota, concatenate, pad, slices, gather, tuples.
 
-In: an instruction and indices.  Out: its scalars.  Reference: section 9.1.  Differences: gathers of any form are taken,
-and bitcast-convert to another width.
+In: an instruction and indices.  Out: its scalars.  Unlike in XLA, gathers of any form are taken, and
+bitcast-convert to another width.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ No thread asks which operand its element of the output comes from, so reads and 
 where every operand's size along the concatenated dimension is a multiple of them.  Threads beyond a smaller operand do
 nothing for it.
 
-In: an analysis whose hero is a concatenate of at most four operands.  Out: the kernel.  Reference: section 5.3.
+In: an analysis whose hero is a concatenate of at most four operands.  Out: the kernel.
+XLA: `xla/codegen/emitters/concatenate_kernel_emitter.cc`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 The output is the updated operand's buffer (`Kernel.aliases` says which), so nothing else is read or written.
 Elements of the operand that the fusion reads besides lie where the update goes, or the analysis would have refused.
 
-In: an analysis with in-place updates.  Out: the kernel.  Reference: section 5.4.
+In: an analysis with in-place updates.  Out: the kernel.
+XLA: `xla/codegen/emitters/dynamic_update_slice_kernel_emitter.cc`.
 """
 
 from __future__ import annotations

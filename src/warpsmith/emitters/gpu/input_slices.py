@@ -7,8 +7,9 @@
 
 Roots that take parts of one array so read it once, and compute what it is made of once.
 
-In: an analysis whose roots are slices, of stride 1, of operands of one shape.  Out: the kernel.  Reference: section 2.6
-(5b); upstream has no such emitter any more and would run the loop emitter, a function call a root.
+In: an analysis whose roots are slices, of stride 1, of operands of one shape.  Out: the kernel.
+XLA had such an emitter (`xla/service/gpu/fusions/input_slices.cc`); its loop emitter, which it runs today, would make a
+function call a root.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     thread:  for vector_index in 0..unroll-1:  values = @roots(inputs, index(element));  write each root's value
 
 Nobody waits for anybody; neighbouring threads write neighbouring elements, so writes coalesce whatever is read.
-In: an analysis.  Out: the kernel.  Reference: section 5.1.
+In: an analysis.  Out: the kernel.  XLA: `xla/backends/gpu/codegen/emitters/loop.cc`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ In the second phase a thread reads a word from each of `vector` rows, which make
 and writes it column by column: each column is a word of the output.  Turning the rows keeps both the words of a row and
 those at one column of every vector-th row in different banks, without padding.
 
-In: an analysis whose description has a packed tile.  Out: the kernel.  Reference: section 5.6.2.
+In: an analysis whose description has a packed tile.  Out: the kernel.
+XLA: `PackedTranspose` of `xla/backends/gpu/codegen/emitters/transpose.cc`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ How elements are spread is the variant's: row, multi-row (`reduction_row`), colu
 Every lane takes part in every shuffle, one without elements with the start value; only writes are guarded.  Roots
 without inputs in common are separate groups: block z takes group z.
 
-In: an analysis with reduction dimensions.  Out: the kernel.  Reference: sections 5.7 and 5.8.
+In: an analysis with reduction dimensions.  Out: the kernel.
+XLA: `xla/backends/gpu/codegen/emitters/reduction.cc`.
 """
 
 from __future__ import annotations

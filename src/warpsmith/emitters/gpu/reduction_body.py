@@ -1,6 +1,6 @@
 """The phases of a reduction kernel, for one group of roots.
 
-In: the functions of the fusion, a geometry, a group.  Out: the group's outputs, written.  Reference: section 5.7.
+In: the functions of the fusion, a geometry, a group.  Out: the group's outputs, written.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Column: 32 x 32 threads; a warp reads neighbouring columns, warps take different
 
 Small column: the columns' number divides 32, so a warp reads whole rows; each thread stays within its columns.
 
-In: an analysis of a column reduction.  Out: its geometry.  Reference: sections 5.8.3 and 5.8.4.
+In: an analysis of a column reduction.  Out: its geometry.
 """
 
 from __future__ import annotations

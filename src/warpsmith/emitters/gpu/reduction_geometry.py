@@ -1,7 +1,6 @@
 """How a reduction's elements are spread over blocks, threads and loops, in the words that all variants share.
 
 In: nothing; the variants (`reduction_row`, `reduction_column`) make geometries.  Out: indexing maps.
-Reference: sections 5.7 and 5.8.
 """
 
 from __future__ import annotations

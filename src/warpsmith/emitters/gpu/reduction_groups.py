@@ -1,6 +1,6 @@
 """Which roots of a reduction share a block: those that have inputs in common; the others get blocks of their own.
 
-In: an analysis of a reduction.  Out: groups of roots, one a value of the z block id.  Reference: section 5.7.
+In: an analysis of a reduction.  Out: groups of roots, one a value of the z block id.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Row: warps share a row; their lanes combine by shuffles, and warps of one row th
 
 Multi-row: a row is so short that several fit into one warp; its lanes combine by shuffles alone.
 
-In: an analysis of a row reduction.  Out: its geometry.  Reference: sections 5.8.1 and 5.8.2.
+In: an analysis of a row reduction.  Out: its geometry.
 """
 
 from __future__ import annotations

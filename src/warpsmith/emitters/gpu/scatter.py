@@ -14,8 +14,9 @@
 A slice that doesn't fit is dropped as a whole.  Indices that are unique need no atomic step, nor do updates that
 overwrite.  In sorted order neighbours are often equal, so most combining stays in registers.
 
-In: an analysis whose root is a scatter.  Out: the kernel.  Reference: section 5.5.  Scatters of any dimension numbers
-are taken, those of section 5.5.1 by vectors.
+In: an analysis whose root is a scatter.  Out: the kernel.
+XLA: `xla/backends/gpu/codegen/emitters/scatter.cc`.  Scatters of any dimension numbers are taken, those that XLA
+simplifies scatters to by vectors.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ stays in place it is small, and each thread takes a whole row of it.  Elements n
 thread where that leaves enough blocks.  Roots that aren't transposed are written in the first phase, at the input's
 indices; what follows the transpose, the epilogue, is computed in the second.
 
-In: an analysis with a transpose description.  Out: the kernel.  Reference: section 5.6.1; `packed_transpose` is 5.6.2.
+In: an analysis with a transpose description.  Out: the kernel.  XLA: `xla/backends/gpu/codegen/emitters/transpose.cc`.
 """
 
 from __future__ import annotations

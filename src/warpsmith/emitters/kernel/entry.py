@@ -2,7 +2,7 @@
 
 In: an analysis and its partition.  Out: a builtin.module under construction, and calls into its functions.  An emitter
 opens the entry, writes its loops there, and closes it; `finish` then emits the functions that it has called.
-Reference: sections 3.6, 4 and 7.4.
+XLA: `xla/backends/gpu/codegen/emitters/emitter_base.cc`.
 """
 
 from __future__ import annotations

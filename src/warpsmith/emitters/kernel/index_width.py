@@ -1,6 +1,6 @@
 """Whether a kernel computes indices in 32 or 64 bits.
 
-In: a fusion's analysis.  Out: 32 or 64, and why.  Reference: section 3.5; the CPU always takes 64.
+In: a fusion's analysis.  Out: 32 or 64, and why.  The CPU always takes 64.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How many threads and blocks a kernel has, and how many elements a thread takes.
 
-In: a fusion's analysis and the shape that the launch runs over.  Out: `Launch`.  Reference: sections 3.1 to 3.3.
+In: a fusion's analysis and the shape that the launch runs over.  Out: `Launch`.
+XLA: `xla/service/gpu/launch_dimensions.cc`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: HLO element types and shapes.  Out: the scalars that an element is in a function, and the tensor type of a buffer.
 pred is i8; integers are signless; a complex element is two floats side by side, its tensor has one more, minor
-dimension of size 2.  Reference: section 6.1 (complex, which upstream keeps as a type, is ours).
+dimension of size 2.  XLA keeps complex as a type (`xla/codegen/emitters/type_util.cc`).
 """
 
 from __future__ import annotations

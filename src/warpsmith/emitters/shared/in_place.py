@@ -1,7 +1,7 @@
 """What the in-place dynamic-update-slice emitters of both machines share: which buffers, and where elements go.
 
 In: an analysis with in-place updates; an element of an update.  Out: shared buffers; the element's place in the root.
-Reference: section 5.4.
+XLA: `xla/codegen/emitters/dynamic_update_slice_kernel_emitter.cc`.
 """
 
 from __future__ import annotations

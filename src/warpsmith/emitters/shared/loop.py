@@ -1,7 +1,8 @@
 """What the loop emitters of both machines share: which roots go together, and the body of the loop.
 
 In: an analysis, functions, a map from ids to the elements of a group's first root.  Out: the loop op.
-Reference: section 5.1; roots of different element counts, which upstream can't emit, get a loop each.
+XLA: `xla/codegen/emitters/loop_kernel_emitter.cc`; roots of different element counts, which it can't emit, get a loop
+each.
 """
 
 from __future__ import annotations

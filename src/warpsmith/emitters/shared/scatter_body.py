@@ -5,7 +5,7 @@
 
 A third, for updates whose order counts, is `scatter_order`; CPUs share out the output (`cpu/scatter.py`).
 
-In: the functions of the fusion and a scatter.  Out: the outputs, written.  Reference: sections 5.5.4 and 5.5.5.
+In: the functions of the fusion and a scatter.  Out: the outputs, written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the two transposes share: which roots go through the tile, the functions of the fusion, and how they are used.
 
 In: an analysis with a transpose description.  Out: heroes' values in the first phase, epilogues in the second, side
-outputs.  Indices are those of the first hero's operand, and of the first hero.  Reference: section 5.6.3.
+outputs.  Indices are those of the first hero's operand, and of the first hero.
+XLA: `xla/backends/gpu/codegen/emitters/transpose.cc`.
 """
 
 from __future__ import annotations
