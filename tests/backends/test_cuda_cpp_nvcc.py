@@ -24,7 +24,7 @@ from warpsmith.emitters import emit
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.numerics.bounds import bound
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 NVCC = find("bin/nvcc", "WARPSMITH_NVCC")
 pytestmark = pytest.mark.skipif(NVCC is None, reason=f"nvcc isn't installed: {HELP}")
@@ -76,9 +76,7 @@ def test_nvccs_ptx_agrees_with_the_interpreter(each: Case, target: str, tmp_path
         ptx,
         inputs,
         [(np.zeros(0, shape.dtype.numpy).dtype, shape.elements) for shape in outputs],
-        grid=kernel.launch.grid,
-        block=kernel.launch.block,
-        aliases=kernel.aliases,
+        PtxLaunch(kernel.launch.grid, kernel.launch.block, aliases=kernel.aliases),
         checks=Checks(),
     )
     results = [from_memory(data, shape) for data, shape in zip(found, outputs, strict=True)]

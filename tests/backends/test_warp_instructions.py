@@ -21,7 +21,7 @@ from warpsmith.backends.nvptx.cuda_files import HELP, find
 from warpsmith.errors import LoweringError
 from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 NVCC = find("bin/nvcc", "WARPSMITH_NVCC")
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason=f"nvcc isn't installed: {HELP}")
@@ -170,7 +170,7 @@ def check_products(staged_text: str, registers_text: str, element: str, *, store
         a, b = (random.integers(-4, 5, shape).astype(dtype) for shape in shapes)
         wanted = a.astype(np.float32) @ b.astype(np.float32)
         sizes = [(each, wanted.size) for each in outputs]
-        found, stats = simulate_ptx(text, [a.ravel(), b.ravel()], sizes, grid=(1,), block=(32,), checks=Checks())
+        found, stats = simulate_ptx(text, [a.ravel(), b.ravel()], sizes, PtxLaunch((1,), (32,)), checks=Checks())
         assert {each.code for each in stats.findings} <= (set() if stores else {"unwritten-output"})
         assert np.array_equal(found[0].reshape(wanted.shape), wanted)
         return [wanted.ravel(), *found[1:]]
@@ -218,7 +218,7 @@ def test_one_lane_is_elected(target: str) -> None:
   %x = arith.select %e, %one, %zero : f16
   memref.store %x, %g[%t] : memref<256xf16>"""
     text = ptx(parse_module(one_op(body, target)), target)
-    (found,), _ = simulate_ptx(text, [], [(np.dtype(np.float16), 256)], grid=(1,), block=(32,))
+    (found,), _ = simulate_ptx(text, [], [(np.dtype(np.float16), 256)], PtxLaunch((1,), (32,)))
     assert found[:32].sum() == 1
 
 

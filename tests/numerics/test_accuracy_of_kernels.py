@@ -18,7 +18,7 @@ from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.functions import expand
 from warpsmith.numerics.functions.table import BY_OPCODE
 from warpsmith.runtime.executable import Executable
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 UNARY = sorted(row.opcode for row in BY_OPCODE.values() if row.arity == 1 and row.max_ulp)
 COUNT = 2048
@@ -34,7 +34,7 @@ def _by_ptx(opcode: str, x: Array) -> Array:
     exe = _kernel(opcode, x.dtype.name.replace("float", "f"), "sm_90")
     (kernel,) = exe.kernels
     result = np.zeros_like(x)
-    run_ptx(exe.artifact("ptx"), [x, result], grid=kernel.grid, block=kernel.block)
+    run_ptx(exe.artifact("ptx"), [x, result], PtxLaunch(kernel.grid, kernel.block))
     return result
 
 

@@ -24,7 +24,7 @@ from warpsmith.numerics.functions import FUNCTIONS, expand
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.numerics.modes import DIFFERENCES, Difference, Example
 from warpsmith.report.run.checked_run import parameter_shapes
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 UPSTREAM = Path(__file__).parent / "xla_ptx"
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -61,7 +61,7 @@ def _simulated(module: HloModule, arrays: Sequence[Array], numerics: str) -> Arr
 
 def _run(ptx: str, arrays: Sequence[Array], dims: Any, dtype: Any, grid: Any, block: Any) -> Array:
     result = np.zeros(dims, dtype).reshape(-1)
-    run_ptx(ptx, [*[np.array(a).reshape(-1) for a in arrays], result], grid=grid, block=block)
+    run_ptx(ptx, [*[np.array(a).reshape(-1) for a in arrays], result], PtxLaunch(grid, block))
     return result
 
 

@@ -26,7 +26,7 @@ from warpsmith.numerics.compare import Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.report.run.checked_run import parameter_shapes
 from warpsmith.runtime.executable import Executable
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 __all__ = ["Support", "SupportCase", "check", "support_cases", "support_table"]
 
@@ -280,7 +280,7 @@ def _results(exe: Executable, module: HloModule, arrays: Sequence[Array]) -> Arr
     (leaf,) = module.entry.root.shape.leaves()
     buffers = [_packed(array, shape.dtype) for array, shape in zip(arrays, parameter_shapes(module), strict=True)]
     buffers.append(_packed(np.zeros(leaf.dims, leaf.dtype.numpy), leaf.dtype))
-    run_ptx(exe.artifact("ptx"), buffers, grid=kernel.grid, block=kernel.block)
+    run_ptx(exe.artifact("ptx"), buffers, PtxLaunch(kernel.grid, kernel.block))
     # An update in place is made in its operand's buffer.
     found = buffers[0 if kernel.emitter == "dynamic_update_slice" else -1]
     if leaf.dtype.bits < 8:

@@ -15,7 +15,7 @@ from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import watch_kernel
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Counters, Finding
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 __all__ = ["COMMIT", "COPY_IR", "WAIT", "Run", "ir_kernel", "ptx_kernel", "run_ir", "run_ptx_text"]
 
@@ -103,7 +103,7 @@ def run_ptx_text(text: str, source: Array, output: Array, *, threads: int = 32, 
     """Run it; `output` is changed."""
     checks = Checks(read_only=[0], fresh={1: output.nbytes})
     try:
-        stats = run_ptx(text, [source, output], grid=(blocks,), block=(threads,), checks=checks)
+        stats = run_ptx(text, [source, output], PtxLaunch((blocks,), (threads,)), checks=checks)
     except CheckFailed as failed:
         return Run(None, [failed.finding] if isinstance(failed.finding, Finding) else [])
     return Run(output, stats.findings, stats.counters)

@@ -24,7 +24,7 @@ from warpsmith.passes.manager import run_pipeline
 from warpsmith.report.run.checked_run import random_inputs
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Finding
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["KERNELS", "CleanKernel", "clean_kernel"]
 
@@ -57,9 +57,7 @@ class CleanKernel:
                 text,
                 inputs,
                 wanted,
-                grid=launch.launch.grid,
-                block=launch.launch.block,
-                aliases=launch.aliases,
+                PtxLaunch(launch.launch.grid, launch.launch.block, aliases=launch.aliases),
                 checks=Checks(),
             )
             return found, stats.findings

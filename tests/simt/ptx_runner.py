@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.simt.ptx.launch import PtxStats, run_ptx
+from warpsmith.simt.core.checks import Checks
+from warpsmith.simt.ptx.launch import PtxLaunch, PtxStats, run_ptx
 
 __all__ = ["HEADER", "apply", "body_kernel", "run_body"]
 
@@ -53,7 +54,7 @@ def apply(
     text += f"\nld.param.b64 %addr, [p{len(buffers)}];\nmad.wide.u32 %addr, %i, {_BITS[out] // 8}, %addr;\n"
     text += "\n".join(store) + "\nret;\n}\n"
     output = np.zeros(count, _DTYPES[out])
-    run_ptx(text, [*buffers, output], grid=(1,), block=(count,), **options)
+    run_ptx(text, [*buffers, output], PtxLaunch((1,), (count,), **options))
     return output.tolist()
 
 
@@ -99,6 +100,7 @@ def run_body(
     block: int | None = None,
     registers: str = "",
     before: str = "",
+    checks: Checks | None = None,
     **options: Any,
 ) -> tuple[list[int], PtxStats]:
     """Run `body_kernel` on one thread a value; the outputs as unsigned integers."""
@@ -106,5 +108,5 @@ def run_body(
     source = np.array([v & 0xFFFFFFFF for v in values], np.uint32)
     target = np.zeros(len(values), np.uint32)
     text = body_kernel(body, registers, before)
-    stats = run_ptx(text, [source, target], grid=(len(values) // threads,), block=(threads,), **options)
+    stats = run_ptx(text, [source, target], PtxLaunch((len(values) // threads,), (threads,), **options), checks)
     return target.tolist(), stats

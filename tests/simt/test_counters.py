@@ -12,7 +12,7 @@ from warpsmith.ir.text.parser import parse_module
 from warpsmith.simt import watch_kernel
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import AccessCounters, Counters
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 TILE = 'memref.global "private" @tile : memref<{size}xf32, 3> = uninitialized'
 GET = "%tile = memref.get_global @tile : memref<{size}xf32, 3>"
@@ -156,7 +156,7 @@ def test_contention_of_atomics() -> None:
     mad.wide.u32 %o, %j, 4, %a; red.global.add.u32 [%o], 1; ret; }"""
     )
     target = np.zeros(3, np.uint32)
-    stats = run_ptx(text, [target], grid=(1,), block=(64,), checks=Checks())
+    stats = run_ptx(text, [target], PtxLaunch((1,), (64,)), checks=Checks())
     assert target.tolist() == [16, 16, 32]
     assert stats.findings == []
     assert stats.counters is not None

@@ -20,7 +20,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.schedule.schedule import make_schedule
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 # What these found once: a peeled loop within one that was peeled before it; words that reach past an odd buffer; bytes
 # read by one thread and exchanged by another; vectors across slices of updates that aren't row-major.
@@ -188,8 +188,7 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
     run_ptx(
         ptx_from_llvm(kernel.llvm, "sm_90"),
         [memory, indices, updates, memory],
-        grid=kernel.emitted.launch.grid,
-        block=kernel.emitted.launch.block,
+        PtxLaunch(kernel.emitted.launch.grid, kernel.emitted.launch.block),
     )
     assert memory[:count].tolist() == [40] * count
     assert (memory[count:] == 77).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simt.ptx_runner import HEADER, run_body
 
 from warpsmith.errors import SimulationError
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 
 def test_both_sides_of_a_branch_run_and_meet() -> None:
@@ -245,7 +245,7 @@ def test_ids_of_three_dimensions() -> None:
     ]
     for batch in (1, 100, 1 << 18):
         out = np.zeros(24 * 30, np.uint32)
-        run_ptx(text, [out], grid=(4, 3, 2), block=(5, 2, 3), batch_threads=batch)
+        run_ptx(text, [out], PtxLaunch((4, 3, 2), (5, 2, 3), batch_threads=batch))
         assert out.tolist() == want
 
 

@@ -25,7 +25,7 @@ from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import PtxStats, run_ptx, simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, PtxStats, run_ptx, simulate_ptx
 
 TARGETS = ("sm_80", "sm_90", "sm_100")
 NAMES = [name for name, case in CASES.items() if not case.large][::3]
@@ -44,9 +44,7 @@ def run_on(module: HloModule, arrays: Sequence[Array], target: str) -> tuple[lis
         ptx_from_llvm(lowered.llvm, target),
         flat,
         [(t, s.elements * (2 if s.dtype.is_complex else 1)) for t, s in zip(blanks, outputs, strict=True)],
-        grid=kernel.launch.grid,
-        block=kernel.launch.block,
-        aliases=kernel.aliases,
+        PtxLaunch(kernel.launch.grid, kernel.launch.block, aliases=kernel.aliases),
         checks=Checks(),
     )
     return [from_memory(data, shape) for data, shape in zip(found, outputs, strict=True)], stats
@@ -143,7 +141,7 @@ def test_a_tile_goes_through_shared_memory_as_xla_writes_it() -> None:
     )
     source = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
     target = np.full((64, 96), np.nan, np.float32)
-    stats = run_ptx(text, [source, target], grid=(6,), block=(128,), checks=Checks(fresh={1: 4 * source.size}))
+    stats = run_ptx(text, [source, target], PtxLaunch((6,), (128,)), checks=Checks(fresh={1: 4 * source.size}))
     assert (target == source.T).all()
     assert stats.findings == []
     assert stats.accesses[("store", "shared", 32)] == source.size
@@ -180,6 +178,6 @@ def test_a_compare_and_swap_loop_adds_narrow_numbers() -> None:
     numbers = rng.integers(-3, 4, 320).astype(np.float32)
     updates = (numbers.view(np.uint32) >> 16).astype(np.uint16)
     out = np.zeros(6, np.uint16)
-    run_ptx(text, [updates, out], grid=(5,), block=(64,))
+    run_ptx(text, [updates, out], PtxLaunch((5,), (64,)))
     sums = (out.astype(np.uint32) << 16).view(np.float32)
     assert sums.tolist() == [numbers[i::5].sum() for i in range(5)] + [0.0]

@@ -11,7 +11,7 @@ from simt.ptx_runner import HEADER, run_body
 
 from warpsmith.errors import SimulationError
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import run_ptx, simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx, simulate_ptx
 
 COPY = (
     HEADER
@@ -51,11 +51,11 @@ def test_every_width_moves_its_bytes(form: str, registers: str, size: int) -> No
     text = COPY.format(bytes=size, form=form, registers=registers)
     source = np.random.default_rng(3).integers(0, 256, 64 * size, dtype=np.uint8)
     target = np.zeros_like(source)
-    stats = run_ptx(text, [source, target], grid=(1,), block=(64,))
+    stats = run_ptx(text, [source, target], PtxLaunch((1,), (64,)))
     assert (source == target).all()
     assert stats.accesses[("load", "global", 8 * size)] == 64
     with pytest.raises(SimulationError) as caught:
-        run_ptx(text, [source, target], grid=(1,), block=(65,), file="copy.ptx")
+        run_ptx(text, [source, target], PtxLaunch((1,), (65,), file="copy.ptx"))
     assert f"byte {64 * size} of 'from', which has {64 * size}" in caught.value.cause
     assert "thread 64" in caught.value.cause
     assert str(caught.value).startswith("copy.ptx:12:")
@@ -185,7 +185,7 @@ def test_atomics_take_turns(updates: list[tuple[int, int]]) -> None:
         for place, value in updates:
             want_before.append(want_memory[place])
             want_memory[place] = step(want_memory[place], value)
-        run_ptx(text, [places, operands, memory, before], grid=(1,), block=(len(updates),))
+        run_ptx(text, [places, operands, memory, before], PtxLaunch((1,), (len(updates),)))
         assert memory.tolist() == want_memory, name
         assert before.tolist() == want_before, name
 
@@ -206,7 +206,7 @@ def _sum(form: str, dtype: type, values: list[float], start: float = 0.0, space:
     ret; }}"""
     )
     source, target = np.array(values, dtype), np.array([start], dtype)
-    run_ptx(text, [source, target], grid=(1,), block=(len(values),))
+    run_ptx(text, [source, target], PtxLaunch((1,), (len(values),)))
     return target[0]
 
 
@@ -234,7 +234,7 @@ def test_a_vector_of_sums() -> None:
     red.global.v2.f32.add [%a], {%r1, %r2}; ret; }"""
     )
     target = np.array([10, 20], np.float32)
-    run_ptx(text, [target], grid=(4,), block=(8,))
+    run_ptx(text, [target], PtxLaunch((4,), (8,)))
     assert target.tolist() == [42, 84]
 
 
@@ -257,13 +257,13 @@ def test_read_only_arrays_stay_as_they_are() -> None:
     source, target = np.arange(8, dtype=np.uint32), np.zeros(8, np.uint32)
     target.flags.writeable = False
     with pytest.raises(SimulationError, match="'to' is read-only"):
-        run_ptx(text, [source, target], grid=(1,), block=(8,))
+        run_ptx(text, [source, target], PtxLaunch((1,), (8,)))
 
 
 def test_arrays_that_are_not_contiguous_are_changed_in_place_too() -> None:
     text = COPY.format(bytes=4, form="b32", registers="%w0")
     whole = np.zeros((4, 4), np.uint32)
-    run_ptx(text, [np.arange(8, dtype=np.uint32), whole[:, ::2]], grid=(1,), block=(8,))
+    run_ptx(text, [np.arange(8, dtype=np.uint32), whole[:, ::2]], PtxLaunch((1,), (8,)))
     assert whole[:, ::2].reshape(-1).tolist() == list(range(8))
     assert not whole[:, 1::2].any()
 
@@ -272,10 +272,10 @@ def test_elements_narrower_than_a_byte_are_packed_low_bits_first() -> None:
     """simulate_ptx gives the kernel 4-bit elements two a byte and takes them apart again."""
     values = np.array([1, -2, 3, -4, 5, -8, 7], ml_dtypes.int4)
     text = COPY.format(bytes=1, form="b8", registers="%h0")
-    (found,), _ = simulate_ptx(text, [values], [(np.dtype(ml_dtypes.int4), 7)], grid=(1,), block=(4,))
+    (found,), _ = simulate_ptx(text, [values], [(np.dtype(ml_dtypes.int4), 7)], PtxLaunch((1,), (4,)))
     assert found.astype(np.int8).tolist() == [1, -2, 3, -4, 5, -8, 7]
     packed = np.zeros(4, np.uint8)
-    (bytes_,), _ = simulate_ptx(text, [values], [packed], grid=(1,), block=(4,))
+    (bytes_,), _ = simulate_ptx(text, [values], [packed], PtxLaunch((1,), (4,)))
     assert bytes_.tolist() == [0xE1, 0xC3, 0x85, 0x07]
     assert not packed.any()
 
@@ -295,9 +295,7 @@ def test_an_aliased_output_starts_as_its_input_and_leaves_the_caller_s_array_alo
         text,
         [first, np.array([9], np.uint32)],
         [(np.dtype(np.uint32), 3)],
-        grid=(1,),
-        block=(1,),
-        aliases=[(0, 0)],
+        PtxLaunch((1,), (1,), aliases=[(0, 0)]),
         checks=Checks(),
     )
     assert found.tolist() == [1, 9, 9]

@@ -8,7 +8,7 @@ from simt.ptx_runner import HEADER
 
 from warpsmith.errors import PtxSyntaxError, SimulationError
 from warpsmith.simt.ptx.flow import END, basic_blocks
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 from warpsmith.simt.ptx.text.module import Address, Immediate, Negated, Pair, Register, Sink, Special, Symbol, Vector
 from warpsmith.simt.ptx.text.parser import parse_ptx
 
@@ -155,9 +155,9 @@ def test_a_branch_to_nowhere_and_an_unknown_instruction_are_found_before_running
     """Both are errors at their line, with the instruction in the excerpt."""
     head = HEADER + ".visible .entry k() {\n.reg .b32 %r<2>;\n"
     with pytest.raises(PtxSyntaxError, match=r"no label '\$x'"):
-        run_ptx(head + "$y: bra $x;\nret; }", [], grid=(1,), block=(1,))
+        run_ptx(head + "$y: bra $x;\nret; }", [], PtxLaunch((1,), (1,)))
     with pytest.raises(SimulationError) as caught:
-        run_ptx(head + "ret;\nwgmma.fence.sync.aligned;\n}", [], grid=(1,), block=(1,), file="w.ptx")
+        run_ptx(head + "ret;\nwgmma.fence.sync.aligned;\n}", [], PtxLaunch((1,), (1,), file="w.ptx"))
     assert "w.ptx:7:1" in str(caught.value)
     assert "wgmma.fence" in str(caught.value)
 
@@ -165,7 +165,7 @@ def test_a_branch_to_nowhere_and_an_unknown_instruction_are_found_before_running
 def test_arguments_must_fit_the_kernel() -> None:
     text = HEADER + ".visible .entry k(.param .u64 a, .param .u32 n) .reqntid 32, 1, 1 { ret; }"
     data = np.zeros(4, np.float32)
-    run_ptx(text, [data, np.int32(4)], grid=(1,), block=(32,))
+    run_ptx(text, [data, np.int32(4)], PtxLaunch((1,), (32,)))
     for buffers, block, cause in (
         ([data], (32,), "takes 2 parameters"),
         ([data, np.int64(4)], (32,), "has 4 bytes"),
@@ -174,6 +174,6 @@ def test_arguments_must_fit_the_kernel() -> None:
         ([data, np.int32(4)], (0,), "positive"),
     ):
         with pytest.raises(SimulationError, match=cause):
-            run_ptx(text, buffers, grid=(1,), block=block)
+            run_ptx(text, buffers, PtxLaunch((1,), block))
     with pytest.raises(SimulationError, match="no kernel 'kk'"):
-        run_ptx(text, [data, np.int32(4)], grid=(1,), block=(32,), kernel="kk")
+        run_ptx(text, [data, np.int32(4)], PtxLaunch((1,), (32,), kernel="kk"))

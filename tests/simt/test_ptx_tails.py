@@ -12,7 +12,7 @@ from warpsmith.compiler.tile.programs import tile_text
 from warpsmith.errors import CheckFailed
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import run_ptx, simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx, simulate_ptx
 
 TILE = ".shared .align 16 .b8 tile[30];"
 FILL = "".join(f"st.shared.b16 [tile+{i}], {i};\n" for i in range(0, 30, 2))
@@ -42,7 +42,7 @@ def test_vector_loads_with_gaps_that_end_past_shared_memory(target: str) -> None
     assert "X0[2046]" in text
     assert "ld.shared.v4.b32" in text
     source = np.arange(512, dtype=np.float16)
-    (found,), stats = simulate_ptx(text, [source], [(source.dtype, 512)], grid=(1,), block=(128,), checks=Checks())
+    (found,), stats = simulate_ptx(text, [source], [(source.dtype, 512)], PtxLaunch((1,), (128,)), checks=Checks())
     assert (found == source).all()
     assert stats.findings == []
 
@@ -130,7 +130,7 @@ def test_every_space_goes_on_behind_its_last_element(space: str, place: str, bef
 
     def run(place: str, used: int) -> list[str]:
         text = LAST.format(space=space, place=place, before=before, used=used)
-        stats = run_ptx(text, [source, out], grid=(1,), block=(1,), checks=Checks(read_only=[0]))
+        stats = run_ptx(text, [source, out], PtxLaunch((1,), (1,)), checks=Checks(read_only=[0]))
         return [f.code for f in stats.findings]
 
     assert (run(place, 2), out[0]) == ([], 16)
@@ -147,7 +147,7 @@ def test_every_space_goes_on_behind_its_last_element(space: str, place: str, bef
 def test_stores_and_sums_stay_inside(store: str) -> None:
     text = LAST.format(space="global", place="%in", before="", used=0).replace("st.global.b32 [%out], %y", store)
     with pytest.raises(CheckFailed) as caught:
-        run_ptx(text, [np.zeros(7, np.uint16), np.zeros(1, np.uint32)], grid=(1,), block=(1,))
+        run_ptx(text, [np.zeros(7, np.uint16), np.zeros(1, np.uint32)], PtxLaunch((1,), (1,)))
     assert caught.value.finding.code == "out-of-bounds"
 
 
@@ -173,14 +173,14 @@ $again:
 def test_exchanges_of_bytes_take_the_whole_last_word() -> None:
     """27 threads each add one to a byte of their own, by words; what lies behind the 27 bytes is nobody's concern."""
     counts = np.arange(27, dtype=np.uint8)
-    stats = run_ptx(WORD, [counts, np.zeros(1, np.uint32)], grid=(1,), block=(27,), checks=Checks())
+    stats = run_ptx(WORD, [counts, np.zeros(1, np.uint32)], PtxLaunch((1,), (27,)), checks=Checks())
     assert (counts == np.arange(1, 28)).all()
     assert stats.findings == []
     plain = WORD.replace("ld.global.b32 %old, [%w]", "add.s64 %a, %w, 0; ld.global.b32 %old, [%a]")
-    stats = run_ptx(plain, [counts, np.zeros(1, np.uint32)], grid=(1,), block=(27,), checks=Checks())
+    stats = run_ptx(plain, [counts, np.zeros(1, np.uint32)], PtxLaunch((1,), (27,)), checks=Checks())
     assert [(f.code, f.byte) for f in stats.findings] == [("uninitialised-read", 27)]
     with pytest.raises(CheckFailed):  # the word begins behind the bytes
-        run_ptx(WORD, [counts, np.zeros(1, np.uint32)], grid=(1,), block=(29,))
+        run_ptx(WORD, [counts, np.zeros(1, np.uint32)], PtxLaunch((1,), (29,)))
 
 
 def test_buffers_that_share_memory_still_do() -> None:
@@ -188,8 +188,8 @@ def test_buffers_that_share_memory_still_do() -> None:
     for first, second in ((0, 0), (0, 1)):
         memory = np.arange(3, dtype=np.uint32)
         text = LAST.format(space="global", place="%in", before="", used=0)
-        run_ptx(text.replace("v4.b16 {%h0, %h1, %h2, %h3}", "b16 %h0").replace("%out], %y", "%out], 77"),
-                [memory[first:], memory[second:]], grid=(1,), block=(1,))  # fmt: skip
+        text = text.replace("v4.b16 {%h0, %h1, %h2, %h3}", "b16 %h0").replace("%out], %y", "%out], 77")
+        run_ptx(text, [memory[first:], memory[second:]], PtxLaunch((1,), (1,)))
         assert memory[second] == 77
 
 
@@ -211,10 +211,9 @@ def test_a_scatter_into_27_bytes_runs_as_ptx() -> None:
     (kernel,) = exe.kernels
     source, updates = np.arange(1, 28, dtype=np.uint8), np.full(9, 3, np.uint8)
     indices = np.array([26, 26, 0, 25, 24, 26, 3, 7, 31], np.int32)
-    found, stats = simulate_ptx(
-        exe.artifact("ptx"), [source, indices, updates], [(source.dtype, 27)], grid=kernel.grid, block=kernel.block,
-        aliases=[(0, 0)], checks=Checks(),
-    )  # fmt: skip
+    launch = PtxLaunch(kernel.grid, kernel.block, aliases=[(0, 0)])
+    buffers = [source, indices, updates]
+    found, stats = simulate_ptx(exe.artifact("ptx"), buffers, [(source.dtype, 27)], launch, Checks())
     factors = np.bincount(indices[indices < 27], minlength=27)
     expected = (source * 3**factors).astype(np.uint8)
     assert (found[0] == expected).all()

@@ -19,7 +19,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
 from warpsmith.report.run.checked_run import random_inputs
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 KERNELS: dict[str, dict[str, Any]] = {
     row["name"]: row for row in json.loads((Path(__file__).parent / "xla_kernels.json").read_text())
@@ -42,9 +42,9 @@ def test_xla_s_kernel_gives_the_evaluator_s_results(name: str) -> None:
         "\n".join(row["ptx"]),
         inputs,
         [(shape.dtype.numpy, shape.elements)],
-        grid=row["grid"],
-        block=row["block"],
-        aliases=[(0, 0)] if row["emitter"] in ("scatter", "dynamic_update_slice") else [],
+        PtxLaunch(
+            row["grid"], row["block"], aliases=[(0, 0)] if row["emitter"] in ("scatter", "dynamic_update_slice") else []
+        ),
         checks=Checks(),
     )
     (expected,), (limit,) = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)

@@ -18,7 +18,7 @@ from tests.tile.example_cases import SAMPLES, TARGETS, compare, every_example, i
 from warpsmith.backends.nvptx.cuda_files import HELP, find
 from warpsmith.compiler.tile.programs import tile_bytes, tile_text
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 NVCC = find("bin/nvcc", "WARPSMITH_NVCC")
 
@@ -43,9 +43,7 @@ def run_ptx(name: str, text: str) -> None:
         text,
         list(inputs.values()),
         [(np.dtype(output.type.numpy), math.prod(output.shape))],
-        grid=launch.grid,
-        block=launch.block,
-        kernel=name,
+        PtxLaunch(launch.grid, launch.block, kernel=name),
         checks=Checks(),
     )
     assert stats.findings == []

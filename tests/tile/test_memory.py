@@ -11,7 +11,7 @@ from tests.tile.helpers import body, read
 from warpsmith.compiler.tile.programs import TileRun, run_tile, tile_bytes, tile_text
 from warpsmith.errors import ArgumentMismatch, InvalidTileProgram, ToolMissing, WarpsmithError
 from warpsmith.report.explain.tile import tile_explanation
-from warpsmith.simt.ptx.launch import run_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 A = (np.random.default_rng(5).random((64, 64)) * 3 + 0.5).astype(np.float32)
 LANE_ROW = 'R_ = T.alloc_buffer((32, 8), "float32", scope="local", layout=TileLayout(S[(32, 8) : (1 @ laneid, 1)]))\n'
@@ -229,7 +229,7 @@ def test_dynamic_shared_memory_beyond_48_kilobytes() -> None:
 def test_its_ptx_runs_with_the_bytes_of_the_launch() -> None:
     out = np.zeros_like(A)
     text = tile_text(read(body(DYNAMIC, block=128)), "ptx")
-    run_ptx(text, [A.copy(), out], grid=(1,), block=(128,), dynamic_shared=65536)
+    run_ptx(text, [A.copy(), out], PtxLaunch((1,), (128,), dynamic_shared=65536))
     np.testing.assert_array_equal(out, A)
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.tile.helpers import body, read
 from warpsmith.compiler.tile.programs import explain_tile, run_tile, tile_text
 from warpsmith.errors import DispatchFailed, InvalidTileProgram
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 NUMPY = {"sum": np.sum, "max": np.max, "min": np.min}
 PADDED = "TileLayout(S[(32, 8) : (9, 1)])"
@@ -303,7 +303,7 @@ def test_ptx_of_a_reduction_computes_it(dtype: str) -> None:
     text = tile_text(read(body("\n".join(lines), parameters=head)), "ptx")
     source = np.random.default_rng(2).integers(-100, 100, (8, 32)).astype(dtype)
     source[::2] *= np.array(3, dtype) ** (np.dtype(dtype).itemsize * 4)
-    (found,), _ = simulate_ptx(text, [source], [(source.dtype, 8)], grid=(1,), block=(32,))
+    (found,), _ = simulate_ptx(text, [source], [(source.dtype, 8)], PtxLaunch((1,), (32,)))
     np.testing.assert_array_equal(found, source.max(axis=1))
     assert text.count("shfl.sync.bfly") == 2 * (2 if source.itemsize == 8 else 1)
 

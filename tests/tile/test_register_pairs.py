@@ -14,7 +14,7 @@ from warpsmith.arrays import Array
 from warpsmith.compiler.tile.programs import tile_bytes, tile_text
 from warpsmith.errors import ToolMissing
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 TILE = "TileLayout(S[(32, {n}) : (1 @ laneid, 1)])"
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-45, 3.4e38, 1e-20, 65520.0], np.float32)
@@ -51,7 +51,7 @@ def inputs(n: int) -> Array:
 
 def run(kernel: Any, target: str, a: Array, out: Any) -> tuple[Array, str]:
     text = tile_text(kernel, "ptx", target)
-    (found,), stats = simulate_ptx(text, [a], [(np.dtype(out), a.size)], grid=(1,), block=(32,), checks=Checks())
+    (found,), stats = simulate_ptx(text, [a], [(np.dtype(out), a.size)], PtxLaunch((1,), (32,)), checks=Checks())
     assert stats.findings == []
     with contextlib.suppress(ToolMissing):
         assert tile_bytes(kernel, target).startswith(b"\x7fELF")

@@ -42,7 +42,7 @@ from warpsmith.records import Record
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Finding
 from warpsmith.simt.ir.launch import run_kernel, watch_kernel
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["Bisection", "Culprit", "Difference", "bisect"]
 
@@ -244,9 +244,9 @@ class _KernelCheck:
         flat = [each.to_memory(array) for array, each in zip(self.inputs, kernel.inputs, strict=True)]
         wanted = [(each.dtype.numpy, each.elements) for each in kernel.outputs]
         text = ptx_from_llvm(nvptx.llvm_ir(kernel.module), architecture(self.target))
-        launch: dict[str, Any] = {"grid": kernel.launch.grid, "block": kernel.launch.block, "aliases": kernel.aliases}
         words = [i for i, each in enumerate(kernel.outputs) if each.whole_words]
-        found, stats = simulate_ptx(text, flat, wanted, **launch, words=words, checks=Checks(device=self.target))
+        launch = PtxLaunch(kernel.launch.grid, kernel.launch.block, aliases=kernel.aliases, words=words)
+        found, stats = simulate_ptx(text, flat, wanted, launch, Checks(device=self.target))
         self._no_findings(stats.findings, _CODE[True], "bit-exact", "")
         return [made.from_memory(data) for data, made in zip(found, kernel.outputs, strict=True)]
 

@@ -28,7 +28,7 @@ from warpsmith.runtime.executable import Executable
 from warpsmith.simt.core.checks import Checks, Findings
 from warpsmith.simt.core.results import Counters, Finding, LaunchResult
 from warpsmith.simt.ir.launch import run_kernel, watch_kernel
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["STAGES", "Simulation", "simulate", "simulated"]
 
@@ -187,18 +187,10 @@ def _ptx_runner(kernel: LoweredKernel, target: Device) -> Launch:
     emitted = kernel.emitted
     wanted = [(each.dtype.numpy, each.elements) for each in emitted.outputs]
     words = [i for i, each in enumerate(emitted.outputs) if each.whole_words]
+    how = PtxLaunch(emitted.launch.grid, emitted.launch.block, aliases=emitted.aliases, words=words)
 
     def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
-        found, stats = simulate_ptx(
-            text,
-            inputs,
-            wanted,
-            grid=emitted.launch.grid,
-            block=emitted.launch.block,
-            aliases=emitted.aliases,
-            words=words,
-            checks=checks,
-        )
+        found, stats = simulate_ptx(text, inputs, wanted, how, checks)
         return found, None if checks is None else LaunchResult(stats.counters, stats.findings)
 
     return launch

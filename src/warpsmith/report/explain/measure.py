@@ -31,7 +31,7 @@ from warpsmith.indexing import IndexingMap
 from warpsmith.kernel import Argument, Launch
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Counters
-from warpsmith.simt.ptx.launch import simulate_ptx
+from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["MOST_BYTES", "Measured", "least_bytes", "measure"]
 
@@ -108,13 +108,8 @@ def _simulated(kernel: LoweredKernel, ptx: str, target: Device) -> tuple[Counter
         blocks=_sample(emitted.launch, size),
     )
     try:
-        _, stats = simulate_ptx(
-            *(ptx, inputs_of(emitted), outputs),
-            grid=emitted.launch.grid,
-            block=emitted.launch.block,
-            aliases=emitted.aliases,
-            checks=checks,
-        )
+        launch = PtxLaunch(emitted.launch.grid, emitted.launch.block, aliases=emitted.aliases)
+        _, stats = simulate_ptx(ptx, inputs_of(emitted), outputs, launch, checks)
     except SimulationError as error:
         return None, [f"the simulator stopped: {error.cause}"]
     # What the checks find is left to `warpsmith run --platform sim`, which has real inputs and runs every block.

@@ -27,13 +27,13 @@ from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.core.watch import Watch
 from warpsmith.simt.ptx.decode import decode
 from warpsmith.simt.ptx.layout import Layout
-from warpsmith.simt.ptx.machine import Batch, Code, Counts, Frame, Launch, run
+from warpsmith.simt.ptx.machine import Batch, Code, Counts, Frame, Run, execute
 from warpsmith.simt.ptx.memory import Memory, Region, padded
 from warpsmith.simt.ptx.packing import empty, pack_words, unpack_words, whole_words
 from warpsmith.simt.ptx.text.module import Function, PtxModule
 from warpsmith.simt.ptx.text.parser import parse_ptx
 
-__all__ = ["PtxStats", "run_ptx", "simulate_ptx"]
+__all__ = ["PtxLaunch", "PtxStats", "run_ptx", "simulate_ptx"]
 
 BATCH_THREADS = 1 << 18
 MOST_BLOCKS = 20_000_000
@@ -71,76 +71,79 @@ class PtxStats:
         return sum(self.instructions.values())
 
 
+@dataclass(frozen=True, slots=True)
+class PtxLaunch:
+    """How a kernel is launched: `grid` and `block` have up to three sizes, x first; `kernel` names one of several.
+
+    `aliases` are (output, input) pairs that are one buffer: both parameters get its address, and it holds the input's
+    elements at first.  `words` are outputs whose memory goes on to the end of their last word.  `file` is what errors
+    call the text.  `worst`: approximate instructions are as far off as is documented.  `most_blocks` basic blocks end a
+    kernel that loops for ever.
+    """
+
+    grid: Sequence[int]
+    block: Sequence[int]
+    kernel: str | None = None
+    aliases: Sequence[tuple[int, int]] = ()
+    words: Collection[int] = ()
+    dynamic_shared: int = 0
+    file: str = "<ptx>"
+    worst: bool = False
+    batch_threads: int = BATCH_THREADS
+    most_blocks: int = MOST_BLOCKS
+
+
 def run_ptx(
-    text: str,
-    buffers: Sequence[Array | np.generic],
-    *,
-    grid: Sequence[int],
-    block: Sequence[int],
-    kernel: str | None = None,
-    file: str = "<ptx>",
-    dynamic_shared: int = 0,
-    worst: bool = False,
-    checks: Checks | None = None,
-    batch_threads: int = BATCH_THREADS,
-    most_blocks: int = MOST_BLOCKS,
+    text: str, buffers: Sequence[Array | np.generic], launch: PtxLaunch, checks: Checks | None = None
 ) -> PtxStats:
     """Run a kernel on buffers, inputs then outputs, which are changed in place.
 
     `buffers` has one item a kernel parameter: an array (its memory is passed by pointer; sub-byte elements must be
-    packed) or a numpy scalar (passed by value).  `grid` and `block` have up to three sizes, x first.  `kernel` names
-    one of several.  With `checks` each access is watched.  `most_blocks` ends a kernel that loops for ever.
+    packed) or a numpy scalar (passed by value).  With `checks` each access is watched.  The launch's `aliases` and
+    `words` are for `simulate_ptx`, which makes the buffers.
 
     Raises PtxSyntaxError for text that isn't PTX; CheckFailed, with the line and the thread, for an access out of
     bounds or misaligned, or a torn barrier; SimulationError for a trap, an instruction that isn't known here, or
     arguments that don't fit.
     """
-    module = _parsed(text, file)
+    module = _parsed(text, launch.file)
     if checks is not None:
         module = replace(module, origins=checks.origins)
-    function = _kernel(module, kernel)
-    sizes = _launch_sizes(module, function, grid, block)
+    function = _kernel(module, launch.kernel)
+    sizes = _launch_sizes(module, function, launch)
     memory = Memory()
     copies, parameters, regions = _bind(module, function, buffers, memory)
-    layout = Layout(module, memory, dynamic_shared)
-    codes = {f.name: decode(module, f, layout.symbols(f), worst) for f in module.functions.values() if f.has_body}
+    layout = Layout(module, memory, launch.dynamic_shared)
+    bodies = [f for f in module.functions.values() if f.has_body]
+    codes = {f.name: decode(module, f, layout.symbols(f), launch.worst) for f in bodies}
     counts = Counts() if checks is None or checks.found is None else Counts(checks.found)
     numbers = chosen_blocks(int(np.prod(sizes[0], dtype=np.int64)), checks.blocks if checks is not None else None)
     watch = None
     if checks is not None:
-        watch = _watch(module, function, sizes, counts, numbers.shape[0], layout, dynamic_shared, checks)
+        watch = _watch(module, function, sizes, counts, numbers.shape[0], layout, launch.dynamic_shared, checks)
         for i, region in regions.items():
             _track(watch, region, buffers[i].itemsize, i, checks)
-    launch = Launch(module, memory, *sizes, counts, codes, most_blocks, watch)
-    batches = _run_batches(launch, codes[function.name], parameters, layout, batch_threads, numbers)
+    run = Run(module, memory, *sizes, counts, codes, launch.most_blocks, watch)
+    batches = _run_batches(run, codes[function.name], parameters, layout, launch.batch_threads, numbers)
     for original, copy in copies:
         original[...] = copy.reshape(original.shape)
-    return _stats(launch, function, batches)
+    return _stats(run, function, batches)
 
 
 def simulate_ptx(
     text: str,
     inputs: Sequence[Array],
     outputs: Sequence[tuple[np.dtype[Any], int] | Array],
-    *,
-    grid: Sequence[int],
-    block: Sequence[int],
-    kernel: str | None = None,
-    aliases: Sequence[tuple[int, int]] = (),
-    words: Collection[int] = (),
-    file: str = "<ptx>",
-    worst: bool = False,
+    launch: PtxLaunch,
     checks: Checks | None = None,
 ) -> tuple[list[Array], PtxStats]:
     """Run a kernel on flat input arrays in memory order; its flat outputs, and what it did.
 
     `outputs` gives each output's dtype and number of elements, or an array of what its memory holds before (it isn't
-    changed).  `aliases` are (output, input) pairs that are one buffer: both parameters get its address, and it holds
-    the input's elements at first.  `words` are outputs whose memory goes on to the end of their last word.  Types
-    narrower than a byte, one item an element in numpy, are packed for the kernel, in whole words, and unpacked again.
-    `checks` needs no `read_only` and `fresh` here.  Raises as `run_ptx`.
+    changed).  Types narrower than a byte, one item an element in numpy, are packed for the kernel, in whole words, and
+    unpacked again.  `checks` needs no `read_only` and `fresh` here.  Raises as `run_ptx`.
     """
-    sources = dict(aliases)
+    sources = dict(launch.aliases)
     given = [pack_words(np.ascontiguousarray(array).reshape(-1)) for array in inputs]
     sizes = [(each.dtype, each.size) if isinstance(each, np.ndarray) else each for each in outputs]
     results = [
@@ -151,7 +154,7 @@ def simulate_ptx(
         else empty(from_numpy(each[0]), each[1])
         for i, each in enumerate(outputs)
     ]
-    for output in words:
+    for output in launch.words:
         results[output] = whole_words(results[output])
     for output, source in sources.items():
         given[source] = results[output]
@@ -164,16 +167,7 @@ def simulate_ptx(
         read_only = [i for i in range(len(given)) if i not in sources.values()]
         packed = [i for i in fresh if (from_numpy(sizes[i - len(given)][0]).bits or 8) < 8]
         checks = replace(checks, fresh=fresh, read_only=read_only, packed=packed)
-    stats = run_ptx(
-        text,
-        [*given, *results],
-        grid=grid,
-        block=block,
-        kernel=kernel,
-        file=file,
-        worst=worst,
-        checks=checks,
-    )
+    stats = run_ptx(text, [*given, *results], launch, checks)
     found = [unpack_words(data, from_numpy(dtype), n) for data, (dtype, n) in zip(results, sizes, strict=True)]
     return found, stats
 
@@ -194,11 +188,9 @@ def _kernel(module: PtxModule, name: str | None) -> Function:
     return found
 
 
-def _launch_sizes(
-    module: PtxModule, function: Function, grid: Sequence[int], block: Sequence[int]
-) -> tuple[Dim3, Dim3]:
+def _launch_sizes(module: PtxModule, function: Function, launch: PtxLaunch) -> tuple[Dim3, Dim3]:
     sizes: list[Dim3] = []
-    for name, given in (("grid", grid), ("block", block)):
+    for name, given in (("grid", launch.grid), ("block", launch.block)):
         x, y, z = [*map(int, given), 1, 1, 1][:3]
         if not 1 <= len(given) <= 3 or min(x, y, z) < 1:
             raise SimulationError(f"a {name} has one to three positive sizes, not {tuple(given)}")
@@ -317,53 +309,53 @@ def _track(watch: Watch, region: Region, item: int, number: int, checks: Checks)
 
 # ------------------------------------------------------------------------------------------------------------- running
 def _run_batches(
-    launch: Launch, code: Code, parameters: dict[str, Array], layout: Layout, batch_threads: int, numbers: Array
+    run: Run, code: Code, parameters: dict[str, Array], layout: Layout, batch_threads: int, numbers: Array
 ) -> int:
-    per_block = launch.per_block
+    per_block = run.per_block
     lasting = len(code.function.registers) - sum(len(dead) for each in code.blocks for _, dead in each.steps)
     threads = min(batch_threads, max(1, _MOST_REGISTER_BYTES // (8 * max(1, lasting))))
     step = max(1, threads // per_block)
-    marks = 64 if launch.watch is not None else 1  # bytes that are kept for a byte of shared memory
+    marks = 64 if run.watch is not None else 1  # bytes that are kept for a byte of shared memory
     step = min(step, max(1, _MOST_BYTES // max(1, padded(layout.shared) * marks)))
     step = min(step, max(1, _MOST_BYTES // max(1, padded(layout.local) * per_block)))
     count = 0
     with np.errstate(all="ignore"):
         for first in range(0, numbers.shape[0], step):
             chosen = numbers[first : first + step]
-            memory = launch.memory
+            memory = run.memory
             memory.begin_batch(chosen.shape[0], per_block, layout.shared, layout.local)
-            if launch.watch is not None:
+            if run.watch is not None:
                 for region in (memory.shared, memory.local):
                     space = region.name.split()[0]
                     region.tracked = Tracked(region.name, space, region.data, region.copy, end=region.size, fresh=True)
-            run(Frame(Batch(launch, chosen), code, dict(parameters)), None)
+            execute(Frame(Batch(run, chosen), code, dict(parameters)), None)
             count += 1
     return count
 
 
-def _stats(launch: Launch, function: Function, batches: int) -> PtxStats:
-    threads = int(np.prod(launch.grid, dtype=np.int64)) * launch.per_block
+def _stats(run: Run, function: Function, batches: int) -> PtxStats:
+    threads = int(np.prod(run.grid, dtype=np.int64)) * run.per_block
     stats = PtxStats(function.name, threads, batches)
-    for code in launch.codes.values():
+    for code in run.codes.values():
         for block in code.blocks:
             if not block.executed:
                 continue
             for kind, number in block.classes.items():
                 stats.instructions[kind] += number * block.executed
                 stats.warp_instructions += number * block.warps
-                if launch.watch is not None and kind != "none":
-                    launch.watch.mix[kind] += number * block.warps
-                    launch.watch.counters.thread_instructions += number * block.executed
-                    launch.watch.counters.partial_instructions += number * block.partial
+                if run.watch is not None and kind != "none":
+                    run.watch.mix[kind] += number * block.warps
+                    run.watch.counters.thread_instructions += number * block.executed
+                    run.watch.counters.partial_instructions += number * block.partial
             for access, number in block.accesses.items():
                 stats.accesses[access] += number * block.executed
             stats.approximate.update(block.approximate)
-    stats.divergent_branches = launch.counts.divergent_branches
-    if launch.watch is not None:
-        launch.watch.counters.divergent_branches = launch.counts.divergent_branches
-        launch.watch.finish()
-        stats.counters = launch.watch.counters
+    stats.divergent_branches = run.counts.divergent_branches
+    if run.watch is not None:
+        run.watch.counters.divergent_branches = run.counts.divergent_branches
+        run.watch.finish()
+        stats.counters = run.watch.counters
         stats.counters.accesses.sort(key=lambda access: access.site.line)
-    stats.undefined = list(launch.counts.undefined)
-    stats.findings = launch.counts.findings.items
+    stats.undefined = list(run.counts.undefined)
+    stats.findings = run.counts.findings.items
     return stats

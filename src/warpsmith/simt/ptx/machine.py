@@ -28,7 +28,7 @@ from warpsmith.simt.ptx.memory import Memory, MemoryFault, Place
 from warpsmith.simt.ptx.text.module import TYPE_BITS, Function, Instruction, PtxModule, Register, Symbol
 from warpsmith.simt.ptx.values import UNSIGNED, choose
 
-__all__ = ["Batch", "Code", "Counts", "DecodedBlock", "Frame", "Launch", "Mask", "Step", "run"]
+__all__ = ["Batch", "Code", "Counts", "DecodedBlock", "Frame", "Mask", "Run", "Step", "execute"]
 
 Mask = Array | None
 DEEPEST_CALL = 64
@@ -44,7 +44,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Launch:
+class Run:
     """What all batches share."""
 
     module: PtxModule
@@ -65,20 +65,20 @@ class Launch:
 class Batch:
     """Some blocks of the grid, by their numbers."""
 
-    def __init__(self, launch: Launch, numbers: Array) -> None:
-        self.launch = launch
-        self.memory = launch.memory
+    def __init__(self, run: Run, numbers: Array) -> None:
+        self.run = run
+        self.memory = run.memory
         self.numbers = numbers
         self.count = count = numbers.shape[0]
-        self.per_block = launch.per_block
-        self.grid, self.block, self.shared_bytes = launch.grid, launch.block, launch.memory.shared.size
+        self.per_block = run.per_block
+        self.grid, self.block, self.shared_bytes = run.grid, run.block, run.memory.shared.size
         self.threads = count * self.per_block
         self.finished: Array | None = None
         self.copies = Groups(self.threads)
         self.executed = 0
         self.depth = 0
-        if launch.watch is not None:
-            launch.watch.begin_batch(numbers)
+        if run.watch is not None:
+            run.watch.begin_batch(numbers)
 
     @cached_property
     def warps(self) -> Warps:
@@ -105,17 +105,17 @@ class Batch:
     def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """A thread's block and its place there."""
         block = int(self.numbers[lane // self.per_block])
-        return triple(block, self.launch.grid), triple(lane % self.per_block, self.launch.block)
+        return triple(block, self.run.grid), triple(lane % self.per_block, self.run.block)
 
     def fail(self, instruction: Instruction, cause: str, lane: int | None = None, help: str | None = None) -> NoReturn:
         """Raise SimulationError at an instruction, with the thread and the source line it came from."""
         raise SimulationError(self._where(instruction, cause, lane), span=self._span(instruction), help=help)
 
     def _span(self, instruction: Instruction) -> Span:
-        return self.launch.module.span(instruction.text_line)
+        return self.run.module.span(instruction.text_line)
 
     def _where(self, instruction: Instruction, cause: str, lane: int | None) -> str:
-        module = self.launch.module
+        module = self.run.module
         where = f"{cause} ({self.who(lane)})" if lane is not None else cause
         if instruction.source is not None and instruction.source[1]:
             file = module.files.get(instruction.source[0], "")
@@ -124,7 +124,7 @@ class Batch:
 
     def _finding(self, code: str, instruction: Instruction, cause: str, lane: int, count: int = 1) -> Finding:
         block, thread = self.place(lane)
-        return Finding(code, cause, self.launch.module.site(instruction), block=block, thread=thread, count=count)
+        return Finding(code, cause, self.run.module.site(instruction), block=block, thread=thread, count=count)
 
     def stop(
         self, code: str, instruction: Instruction, cause: str, lane: int, count: int, help: str | None = None
@@ -136,7 +136,7 @@ class Batch:
     def find(self, code: str, instruction: Instruction, cause: str, lane: int, count: int = 1) -> None:
         """Note what a thread did wrong, once an instruction and code."""
         finding = self._finding(code, instruction, cause, lane, count)
-        self.launch.counts.findings.add(finding, (code, id(instruction)))
+        self.run.counts.findings.add(finding, (code, id(instruction)))
 
     def fault(self, instruction: Instruction, fault: MemoryFault) -> NoReturn:
         """Raise CheckFailed for an access that no hardware would do."""
@@ -163,7 +163,7 @@ class Batch:
 
         `whole`: that other lanes of the warp don't access is no loss.  `reach`: of a load, the bytes that count.
         """
-        watch, tracked = self.launch.watch, place.region.tracked
+        watch, tracked = self.run.watch, place.region.tracked
         if watch is not None and tracked is not None:
             lanes, start = place.lanes, place.positions * total
             if lanes is None and mask is not None:
@@ -194,7 +194,7 @@ class Frame:
     def undefined(self, slot: int) -> Array:
         """A register that nothing was written to: zero, and noted."""
         register = self.code.function.registers[slot]
-        self.batch.launch.counts.undefined.setdefault(f"{register.name} of '{self.code.function.name}'")
+        self.batch.run.counts.undefined.setdefault(f"{register.name} of '{self.code.function.name}'")
         value = np.zeros(1, UNSIGNED[TYPE_BITS[register.type]])
         self.regs[slot] = value
         return value
@@ -253,7 +253,7 @@ class Code:
     blocks: list[DecodedBlock]
 
 
-def run(frame: Frame, mask: Mask) -> None:
+def execute(frame: Frame, mask: Mask) -> None:
     """Run a function until all its threads have returned."""
     batch, code = frame.batch, frame.code
     kernel = code.function.kernel
@@ -283,7 +283,7 @@ def run(frame: Frame, mask: Mask) -> None:
                     batch.finish(rest)
                 number = target
                 continue
-            batch.launch.counts.divergent_branches += _diverging(batch, parts)
+            batch.run.counts.divergent_branches += _diverging(batch, parts)
             if block.join not in (join, END):
                 here.append((block.join, join, mask))
             for target, some in reversed(parts):
@@ -296,9 +296,9 @@ def run(frame: Frame, mask: Mask) -> None:
 
 def _count(batch: Batch, block: DecodedBlock, mask: Mask) -> None:
     batch.executed += 1
-    if batch.executed > batch.launch.most_blocks:
+    if batch.executed > batch.run.most_blocks:
         steps = block.leave
-        module = batch.launch.module
+        module = batch.run.module
         span = module.span(steps.text_line) if steps is not None else None
         raise SimulationError(
             f"the kernel ran {batch.executed - 1} basic blocks and hasn't ended",
@@ -371,7 +371,7 @@ def _call(frame: Frame, leave: Instruction, mask: Mask) -> None:
         batch.fail(leave, "a call through a register isn't simulated")
     name = leave.operands[place]
     assert isinstance(name, Symbol)
-    code = batch.launch.codes.get(name.name)
+    code = batch.run.codes.get(name.name)
     if code is None:
         batch.fail(leave, f"'{name.name}' has no body")
     results = leave.arguments[0] if place > 0 else ()
@@ -386,7 +386,7 @@ def _call(frame: Frame, leave: Instruction, mask: Mask) -> None:
     if batch.depth > DEEPEST_CALL:
         batch.fail(leave, f"calls are more than {DEEPEST_CALL} deep")
     callee = Frame(batch, code, params)
-    run(callee, mask)
+    execute(callee, mask)
     batch.depth -= 1
     for result, variable in zip(results, code.function.results, strict=True):
         if isinstance(result, Symbol) and variable.name in callee.params:

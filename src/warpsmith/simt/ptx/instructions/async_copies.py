@@ -44,7 +44,7 @@ def _wait(context: Context) -> Step:
         batch = frame.batch
         if everything:
             batch.copies.commit(mask)
-        async_copies.wait(batch.copies, batch.launch.watch, mask, most, id(instruction))
+        async_copies.wait(batch.copies, batch.run.watch, mask, most, id(instruction))
 
     return step
 
@@ -93,7 +93,7 @@ def _copy(context: Context) -> Step:
             for lanes, end, held in _sources(batch.memory, at, count, size, everyone):
                 goal = End(place.region.data, start[lanes], place.region.tracked)
                 copy = Copy(id(instruction), lanes, end, goal, size, held)
-                async_copies.start(batch.copies, batch.launch.watch, copy)
+                async_copies.start(batch.copies, batch.run.watch, copy)
         except MemoryFault as fault:
             batch.fault(instruction, fault)
 

@@ -32,7 +32,7 @@ _FACTORS = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 
 def _whole_warps(frame: Frame, instruction: Instruction, mask: Mask) -> None:
     """All 32 lanes of a warp must take part, or none."""
-    watch = frame.batch.launch.watch
+    watch = frame.batch.run.watch
     short = None if watch is None else watch.short_warp(mask)
     if short is not None:
         cause = f"{instruction.opcode} is run by a part of a warp; it takes all 32 lanes"
@@ -142,8 +142,8 @@ def _multiply(context: Context) -> Step:
     def step(frame: Frame, mask: Mask) -> None:
         batch, per_block = frame.batch, frame.batch.per_block
         _whole_warps(frame, instruction, mask)
-        if batch.launch.watch is not None:
-            batch.launch.watch.multiplied(mask, FLOPS)
+        if batch.run.watch is not None:
+            batch.run.watch.multiplied(mask, FLOPS)
         left, right = (by_warp(_words(frame, part).view(factor), per_block) for part in (a, b))
         product = multiply(left, right, by_warp(_words(frame, c).view(np.float32), per_block))
         words = by_thread(product, per_block).view(np.uint32)

@@ -38,8 +38,8 @@ def _barrier(context: Context) -> Step:
 def _block_barrier(frame: Frame, instruction: Instruction, mask: Mask) -> None:
     """All threads of a block that haven't ended must be here, or none: CheckFailed otherwise."""
     batch = frame.batch
-    if batch.launch.watch is not None:
-        batch.launch.watch.barrier(mask)
+    if batch.run.watch is not None:
+        batch.run.watch.barrier(mask)
     torn = None if mask is None else torn_block(mask, batch.finished, batch.count, batch.per_block)
     if torn is not None:
         _, here, away, lane = torn
@@ -49,7 +49,7 @@ def _block_barrier(frame: Frame, instruction: Instruction, mask: Mask) -> None:
 
 
 def _warp_barrier(frame: Frame, mask: Mask) -> None:
-    watch = frame.batch.launch.watch
+    watch = frame.batch.run.watch
     if watch is not None:
         watch.warp_barrier(mask)
 
@@ -64,7 +64,7 @@ def _part_barrier(context: Context) -> Step:
             _block_barrier(frame, instruction, mask)
             return
         meeting = meet(mask, number(frame), wanted, batch.count, batch.per_block)
-        watch = batch.launch.watch
+        watch = batch.run.watch
         mixed = None if watch is None else watch.part_barrier(meeting)
         trouble = meeting.trouble or mixed
         if trouble is not None and trouble.code == "barrier-members":
@@ -112,7 +112,7 @@ def _meeting(context: Context, step: Step, position: int) -> Step:
     def meeting(frame: Frame, mask: Mask) -> None:
         if members is not None:
             _check_members(frame, instruction, members(frame), mask)
-        watch = frame.batch.launch.watch
+        watch = frame.batch.run.watch
         if watch is not None:
             watch.shuffle(mask, frame.batch.threads)
         step(frame, mask)
