@@ -27,10 +27,8 @@ from warpsmith.ir.core.types import INDEX, VectorType, numpy_dtype, vector
 from warpsmith.ir.dialects import arith
 from warpsmith.ir.text.format_kinds import ATOMIC_KINDS
 from warpsmith.ir.text.parser import parse_module
-from warpsmith.simt.core.reach import Reach
 from warpsmith.simt.core.results import Finding
-from warpsmith.simt.core.tracked import Tracked
-from warpsmith.simt.core.watch import Watch
+from warpsmith.simt.core.watch import Access, Watch
 from warpsmith.simt.ir.launch import watch_kernel
 
 __all__ = ["Mutant", "Recording", "Runner", "equivalence", "ir_runner", "judge", "mutants", "ptx_mutants", "record"]
@@ -340,21 +338,10 @@ class _Recorder(Watch):
         super().barrier(mask)
         self.interval += 1
 
-    def access(
-        self,
-        key: Any,
-        kind: str,
-        buffer: Tracked,
-        start: Array,
-        size: int,
-        lanes: Array | None,
-        turns: int = 1,
-        new: Callable[[], Array] | None = None,
-        *,
-        whole: bool = False,
-        reach: Reach | None = None,
-    ) -> None:
-        super().access(key, kind, buffer, start, size, lanes, turns, new, whole=whole, reach=reach)
+    def access(self, key: Any, made: Access) -> None:
+        super().access(key, made)
+        buffer, kind, start, size = made.buffer, made.kind, made.start, made.size
+        lanes, turns = made.lanes, made.turns
         who = np.arange(self.threads * turns) if lanes is None else lanes
         self.buffers.add((buffer.name, buffer.space, buffer.read_only))
         for thread, first in zip((who // turns).tolist(), np.broadcast_to(start, who.shape).tolist(), strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.simt.core.tracked import Copy, End, Flight, Groups
-from warpsmith.simt.core.watch import Watch
+from warpsmith.simt.core.watch import Access, Watch
 
 __all__ = ["start", "wait"]
 
@@ -42,7 +42,8 @@ def _flight(known: Flight | None, data: Array) -> Flight:
 def _saw(watch: Watch, copy: Copy, kind: str, end: End, size: int) -> None:
     if end.tracked is not None and size:
         rows = np.arange(copy.lanes.shape[0], dtype=np.int64)
-        watch.access(copy.key, kind, end.tracked, end.start, size, copy.lanes, new=lambda: copy.bytes(rows))
+        made = Access(kind, end.tracked, end.start, size, copy.lanes, new=lambda: copy.bytes(rows))
+        watch.access(copy.key, made)
 
 
 def wait(groups: Groups, watch: Watch | None, mask: Array | None, most: int, key: Hashable) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,32 @@ from warpsmith.simt.core.shadow import NOBODY, Clock, Conflict, Shadow, comparis
 from warpsmith.simt.core.tracked import Accesses, New, Tracked
 from warpsmith.simt.core.traffic import WARP
 
-__all__ = ["Watch"]
+__all__ = ["Access", "Watch"]
 
 
 _SEVERAL = "several threads"
 _VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "cas": "changes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one instruction does to a buffer: `size` bytes from the bytes `start` on, one access a thread.
+
+    `kind` is load, store, atomic, or cas (compare-and-swap).  Only threads whose numbers are in `lanes`, which ascend,
+    take part (None: all); with `turns` there are that many accesses, one after the other, thread by thread.  `new`
+    gives a store's bytes, a row an access.  `whole`: that other lanes don't access is no loss.  `reach`: only these
+    bytes count.
+    """
+
+    kind: str
+    buffer: Tracked
+    start: Array
+    size: int
+    lanes: Array | None = None
+    turns: int = 1
+    new: New = None
+    whole: bool = False
+    reach: Reach | None = None
 
 
 class Watch:
@@ -171,45 +193,27 @@ class Watch:
         return found
 
     # -------------------------------------------------------------------------------------------------------- accesses
-    def access(
-        self,
-        key: Any,
-        kind: str,
-        buffer: Tracked,
-        start: Array,
-        size: int,
-        lanes: Array | None,
-        turns: int = 1,
-        new: New = None,
-        *,
-        whole: bool = False,
-        reach: Reach | None = None,
-    ) -> None:
-        """Accesses of `size` bytes that begin at the bytes `start` of the buffer; a store's data isn't there yet.
-
-        One access a thread, or with `turns` that many one after the other (thread by thread); only those whose numbers
-        are in `lanes`, which ascend.  `kind` is load, store, atomic, or cas (compare-and-swap).  `new` gives a store's
-        bytes, a row an access.  `whole`: that other lanes don't access is no loss.  `reach`: only these bytes count.
-        """
-        total = self.threads * turns
-        count = total if lanes is None else lanes.shape[0]
+    def access(self, key: Any, made: Access) -> None:
+        """Accesses to a buffer by one instruction, `key`; a store's data isn't there yet."""
+        buffer, kind, start, lanes = made.buffer, made.kind, made.start, made.lanes
+        count = self.threads * made.turns if lanes is None else lanes.shape[0]
         if count == 0:
             return
         if start.shape[0] != count:
             start = np.broadcast_to(start, (count,))
         if buffer.space != "local":
-            row = self._counted(key, "atomic" if kind == "cas" else kind, buffer, size)
-            add_cost(row, self.order, buffer, start, lanes, turns, whole=whole)
-        if buffer.read_only and kind == "load" and reach is None:
+            row = self._counted(key, "atomic" if kind == "cas" else kind, buffer, made.size)
+            add_cost(row, self.order, buffer, start, lanes, made.turns, whole=made.whole)
+        if buffer.read_only and kind == "load" and made.reach is None:
             return
-        made = Accesses(self.site(key), kind, buffer, start, size, self._clock(lanes, turns), new)
-        if reach is None:
-            self._check(made)
+        found = Accesses(self.site(key), kind, buffer, start, made.size, self._clock(lanes, made.turns), made.new)
+        if made.reach is None:
+            self._check(found)
             return
-        for rows, first, some in reach.inside(buffer, start):
-            self._check(made.part(rows, first, some))
-        for rows, first in reach.past(buffer, start):
-            past = made.part(rows, first, 1)
+        for rows, first, some in made.reach.inside(buffer, start):
+            self._check(found.part(rows, first, some))
+        for rows, first in made.reach.past(buffer, start):
+            past = found.part(rows, first, 1)
             self._find("uninitialised-read", "reads, past its end,", past, 0, rows.shape[0])
 
     def _check(self, made: Accesses) -> None:

@@ -25,7 +25,7 @@ from warpsmith.simt.ir.memory import (
     track_shared,
     where_from,
 )
-from warpsmith.simt.ir.observe import saw, saw_lanes
+from warpsmith.simt.ir.observe import Elements, saw, saw_lanes
 
 __all__ = ["ACCESSES", "constant", "positions"]
 
@@ -95,30 +95,22 @@ def _copy_start(frame: Frame, buffer: Buffer) -> Array:
 def _extract(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     where = positions(interpreter, frame, op, 0, slice(1, None), frame.mask)
     buffer = frame.buffer(op.operands[0])
-    _saw(interpreter, frame, op, "load", buffer, where, frame.mask)
+    saw(interpreter, frame, op, _elements("load", buffer, where, frame.mask))
     frame[op.result] = gather(buffer, where)
 
 
-def _saw(
-    interpreter: Interpreter,
-    frame: Frame,
-    op: Operation,
-    kind: str,
-    buffer: Buffer,
-    where: Array,
-    active: Array | None,
-    value: Array | None = None,
-    lanes: int = 1,
-) -> None:
-    """Tell a watch of an access of `lanes` elements from each thread's position."""
+def _elements(
+    kind: str, buffer: Buffer, where: Array, active: Array | None, value: Array | None = None, lanes: int = 1
+) -> Elements:
+    """An access of `lanes` elements from each thread's position on."""
     size = buffer.data.itemsize
-    saw(interpreter, frame, op, kind, buffer, where * size, lanes * size, active, value)
+    return Elements(kind, buffer, where * size, lanes * size, active, value)
 
 
 def _insert(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     where = positions(interpreter, frame, op, 1, slice(2, None), frame.mask)
     buffer, value = frame.buffer(op.operands[1]), frame.array(op.operands[0])
-    _saw(interpreter, frame, op, "store", buffer, where, frame.mask, value)
+    saw(interpreter, frame, op, _elements("store", buffer, where, frame.mask, value))
     scatter(buffer, where, value, frame.mask)
     for result in op.results:
         frame[result] = buffer
@@ -128,7 +120,7 @@ def _predicated_insert(interpreter: Interpreter, frame: Frame, op: Operation) ->
     active = frame.active(frame.array(op.operands[-1]))
     where = positions(interpreter, frame, op, 1, slice(2, -1), active)
     buffer, value = frame.buffer(op.operands[1]), frame.array(op.operands[0])
-    _saw(interpreter, frame, op, "store", buffer, where, active, value)
+    saw(interpreter, frame, op, _elements("store", buffer, where, active, value))
     scatter(buffer, where, value, active)
     frame[op.result] = buffer
 
@@ -137,7 +129,7 @@ def _predicated_extract(interpreter: Interpreter, frame: Frame, op: Operation) -
     condition, fallback = frame.array(op.operands[-2]), frame.array(op.operands[-1])
     active, buffer = frame.active(condition), frame.buffer(op.operands[0])
     where = positions(interpreter, frame, op, 0, slice(1, -2), active)
-    _saw(interpreter, frame, op, "load", buffer, where, active)
+    saw(interpreter, frame, op, _elements("load", buffer, where, active))
     frame[op.result] = np.where(condition, gather(buffer, where), fallback)
 
 
@@ -147,7 +139,7 @@ def _vector_read(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     rank = _shaped(op.operands[0].type).rank
     where = positions(interpreter, frame, op, 0, slice(1, 1 + rank), frame.mask, lanes)
     buffer = frame.buffer(op.operands[0])
-    _saw(interpreter, frame, op, "load", buffer, where, frame.mask, lanes=lanes)
+    saw(interpreter, frame, op, _elements("load", buffer, where, frame.mask, lanes=lanes))
     frame[op.result] = gather(buffer, where[:, None] + np.arange(lanes))
 
 
@@ -157,7 +149,7 @@ def _vector_write(interpreter: Interpreter, frame: Frame, op: Operation) -> None
     rank = _shaped(op.operands[1].type).rank
     where = positions(interpreter, frame, op, 1, slice(2, 2 + rank), frame.mask, lanes)
     buffer = frame.buffer(op.operands[1])
-    _saw(interpreter, frame, op, "store", buffer, where, frame.mask, value, lanes)
+    saw(interpreter, frame, op, _elements("store", buffer, where, frame.mask, value, lanes))
     scatter(buffer, where[:, None] + np.arange(lanes), value, None if frame.mask is None else frame.mask[:, None])
     for result in op.results:
         frame[result] = buffer
@@ -176,38 +168,24 @@ def _masked_positions(frame: Frame, op: Operation, start: Array, offsets: Array,
     return inside + _copy_start(frame, frame.buffer(op.operands[0]))[:, None], active
 
 
-def _saw_lanes(
-    interpreter: Interpreter,
-    frame: Frame,
-    op: Operation,
-    kind: str,
-    where: Array,
-    active: Array,
-    value: Array | None = None,
-) -> None:
-    buffer = frame.buffer(op.operands[0])
-    size = buffer.data.itemsize
-    saw_lanes(interpreter, frame, op, kind, buffer, where * size, size, active, value)
-
-
 def _masked_load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, mask, fallback = (frame.array(v) for v in op.operands[1:])
     where, active = _masked_positions(frame, op, start, np.arange(_lanes(op.result.type)), mask)
-    _saw_lanes(interpreter, frame, op, "load", where, active)
+    saw_lanes(interpreter, frame, op, _elements("load", frame.buffer(op.operands[0]), where, active))
     frame[op.result] = np.where(active, gather(frame.buffer(op.operands[0]), where), fallback)
 
 
 def _masked_store(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, mask, value = (frame.array(v) for v in op.operands[1:])
     where, active = _masked_positions(frame, op, start, np.arange(_lanes(op.operands[3].type)), mask)
-    _saw_lanes(interpreter, frame, op, "store", where, active, value)
+    saw_lanes(interpreter, frame, op, _elements("store", frame.buffer(op.operands[0]), where, active, value))
     scatter(frame.buffer(op.operands[0]), where, value, active)
 
 
 def _gather(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, indices, mask, fallback = (frame.array(v) for v in op.operands[1:])
     where, active = _masked_positions(frame, op, start, indices, mask)
-    _saw_lanes(interpreter, frame, op, "load", where, active)
+    saw_lanes(interpreter, frame, op, _elements("load", frame.buffer(op.operands[0]), where, active))
     frame[op.result] = np.where(active, gather(frame.buffer(op.operands[0]), where), fallback)
 
 

@@ -19,7 +19,7 @@ from warpsmith.simt.ir.accesses import positions
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.llvm import places_of, pointer_of, read_bytes, write_bytes
 from warpsmith.simt.ir.memory import gather, scatter, where_from
-from warpsmith.simt.ir.observe import saw
+from warpsmith.simt.ir.observe import Elements, saw
 
 __all__ = ["ATOMICS"]
 
@@ -51,7 +51,7 @@ def _region(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     where = np.broadcast_to(positions(interpreter, frame, op, 0, slice(1, None), frame.mask), (frame.threads,))
     buffer, outer = frame.buffer(op.operands[0]), frame.mask
     size = buffer.data.itemsize
-    saw(interpreter, frame, op, "atomic", buffer, where * size, size, outer)
+    saw(interpreter, frame, op, Elements("atomic", buffer, where * size, size, outer))
     for turn in _turns(where, outer, frame.threads):
         frame.mask = turn
         frame[op.body.args[0]] = gather(buffer, where)
@@ -108,7 +108,7 @@ def _element(
     buffer = frame.buffer(op.operands[base])
     size = buffer.data.itemsize
     kind = "cas" if op.name == "xla_gpu.compare_exchange" else "atomic"
-    saw(interpreter, frame, op, kind, buffer, where * size, size, frame.mask)
+    saw(interpreter, frame, op, Elements(kind, buffer, where * size, size, frame.mask))
     return where, lambda: gather(buffer, where), lambda value, mask: scatter(buffer, where, value, mask)
 
 
@@ -129,7 +129,7 @@ def _address(interpreter: Interpreter, frame: Frame, op: Operation, value: Array
     places = places_of(frame, op, pointer, value.dtype.itemsize, 0, frame.mask)
     where = np.broadcast_to(places, (frame.threads,))
     kind = "cas" if op.name == "llvm.cmpxchg" else "atomic"
-    saw(interpreter, frame, op, kind, pointer.buffer, where, value.dtype.itemsize, frame.mask)
+    saw(interpreter, frame, op, Elements(kind, pointer.buffer, where, value.dtype.itemsize, frame.mask))
     return (
         where,
         lambda: read_bytes(pointer.buffer, where, value.dtype),

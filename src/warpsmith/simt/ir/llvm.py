@@ -7,6 +7,7 @@ lie within its buffer and be aligned as the instruction claims.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from warpsmith.ir.dialects import semantics as sem
 from warpsmith.simt.ir.accesses import constant
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, PointerTable, shared_buffer, where_from
-from warpsmith.simt.ir.observe import barrier, saw, saw_lanes
+from warpsmith.simt.ir.observe import Elements, barrier, saw, saw_lanes
 from warpsmith.simt.ir.vectors import bitcast, compressed_lanes, extract_lane, insert_lane, integers, shuffle_lanes
 from warpsmith.simt.ir.warps import exchange, thread_ids
 
@@ -147,21 +148,9 @@ def _active(frame: Frame, lanes: int) -> Array | None:
     return frame.mask[:, None] if lanes and frame.mask is not None else frame.mask
 
 
-def _saw(
-    interpreter: Interpreter,
-    frame: Frame,
-    op: Operation,
-    kind: str,
-    pointer: Pointer,
-    places: Array,
-    lanes: int,
-    value: Array | None = None,
-    *,
-    itemsize: int,
-) -> None:
-    """Tell a watch of an access of consecutive elements."""
-    start = places[:, 0] if lanes else places
-    saw(interpreter, frame, op, kind, pointer.buffer, start, max(1, lanes) * itemsize, frame.mask, value)
+def _elements(kind: str, pointer: Pointer, places: Array, lanes: int, itemsize: int, active: Array | None) -> Elements:
+    """An access of consecutive elements."""
+    return Elements(kind, pointer.buffer, places[:, 0] if lanes else places, max(1, lanes) * itemsize, active)
 
 
 def _load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
@@ -171,7 +160,7 @@ def _load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
         return
     pointer, dtype, lanes = pointer_of(frame, op, 0), numpy_dtype(type), _lanes(type)
     places = places_of(frame, op, pointer, dtype.itemsize, lanes, _active(frame, lanes))
-    _saw(interpreter, frame, op, "load", pointer, places, lanes, itemsize=dtype.itemsize)
+    saw(interpreter, frame, op, _elements("load", pointer, places, lanes, dtype.itemsize, frame.mask))
     frame[op.result] = read_bytes(pointer.buffer, places, dtype)
 
 
@@ -180,7 +169,8 @@ def _store(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     lanes = _lanes(op.operands[0].type)
     active = _active(frame, lanes)
     places = places_of(frame, op, pointer, value.dtype.itemsize, lanes, active)
-    _saw(interpreter, frame, op, "store", pointer, places, lanes, value, itemsize=value.dtype.itemsize)
+    made = _elements("store", pointer, places, lanes, value.dtype.itemsize, frame.mask)
+    saw(interpreter, frame, op, replace(made, value=value))
     write_bytes(pointer.buffer, places, value, active)
 
 
@@ -191,7 +181,7 @@ def _masked_load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     dtype = numpy_dtype(type)
     active = mask if frame.mask is None else mask & frame.mask[:, None]
     places = places_of(frame, op, pointer, dtype.itemsize, _lanes(type), active)
-    saw_lanes(interpreter, frame, op, "load", pointer.buffer, places, dtype.itemsize, active)
+    saw_lanes(interpreter, frame, op, Elements("load", pointer.buffer, places, dtype.itemsize, active))
     frame[op.result] = np.where(active, read_bytes(pointer.buffer, places, dtype), fallback)
 
 
@@ -199,7 +189,7 @@ def _masked_store(interpreter: Interpreter, frame: Frame, op: Operation) -> None
     value, pointer, mask = frame.array(op.operands[0]), pointer_of(frame, op, 1), frame.array(op.operands[2])
     active = mask if frame.mask is None else mask & frame.mask[:, None]
     places = places_of(frame, op, pointer, value.dtype.itemsize, _lanes(op.operands[0].type), active)
-    saw_lanes(interpreter, frame, op, "store", pointer.buffer, places, value.dtype.itemsize, active, value)
+    saw_lanes(interpreter, frame, op, Elements("store", pointer.buffer, places, value.dtype.itemsize, active, value))
     write_bytes(pointer.buffer, places, value, active)
 
 

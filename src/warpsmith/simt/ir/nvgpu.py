@@ -26,7 +26,7 @@ from warpsmith.simt.core.tracked import Copy, End, Tracked
 from warpsmith.simt.ir.accesses import positions
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import AccessFault, Buffer, output_buffer, shared_buffer, track_shared
-from warpsmith.simt.ir.observe import barrier, matrix, part_barrier, saw, whole_warp
+from warpsmith.simt.ir.observe import Elements, barrier, matrix, part_barrier, saw, whole_warp
 from warpsmith.simt.ir.vectors import lanes_of
 from warpsmith.simt.ir.warps import lanes
 
@@ -131,7 +131,7 @@ def _rows(interpreter: Interpreter, frame: Frame, op: Operation, base: int) -> t
 def _load_matrix(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     tiles, per_block = op.int_attr("num_tiles"), interpreter.machine.threads_per_block
     buffer, where, giving = _rows(interpreter, frame, op, 0)
-    saw(interpreter, frame, op, "load", buffer, where, ROW, giving, whole=True)
+    saw(interpreter, frame, op, Elements("load", buffer, where, ROW, giving, whole=True))
     rows = np.zeros((frame.threads, ROW), np.uint8)
     rows[giving] = buffer.bytes[where[giving][:, None] + np.arange(ROW)]
     held = gather_tiles(by_warp(rows.view(np.uint16), per_block), tiles, transpose=bool(op.int_attr("transpose")))
@@ -143,7 +143,7 @@ def _store_matrix(interpreter: Interpreter, frame: Frame, op: Operation) -> None
     buffer, where, giving = _rows(interpreter, frame, op, 1)
     held = by_warp(_fragment(frame, op, 0).view(np.uint16), per_block)
     rows = by_thread(scatter_tiles(held, tiles, transpose=bool(op.int_attr("transpose"))), per_block)
-    saw(interpreter, frame, op, "store", buffer, where, ROW, giving, rows, whole=True)
+    saw(interpreter, frame, op, Elements("store", buffer, where, ROW, giving, rows, whole=True))
     target = buffer.bytes
     target[where[giving][:, None] + np.arange(ROW)] = rows[giving].view(np.uint8)
 

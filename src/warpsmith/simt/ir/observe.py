@@ -5,6 +5,8 @@ Without a watch only torn barriers are looked for, as a block would hang there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from warpsmith.arrays import Array
@@ -13,73 +15,67 @@ from warpsmith.simt.core.checks import fail, torn_block
 from warpsmith.simt.core.named_barriers import HELP as NAMED_BARRIER_HELP
 from warpsmith.simt.core.named_barriers import meet
 from warpsmith.simt.core.results import Finding, words
+from warpsmith.simt.core.watch import Access
 from warpsmith.simt.ir.interpreter import Frame, Interpreter
 from warpsmith.simt.ir.memory import Buffer, where_from
 from warpsmith.simt.ir.op_classes import site_of
 
-__all__ = ["barrier", "matrix", "part_barrier", "parted", "saw", "saw_lanes", "shuffle", "whole_warp"]
+__all__ = ["Elements", "barrier", "matrix", "part_barrier", "parted", "saw", "saw_lanes", "shuffle", "whole_warp"]
 
 
-def saw(
-    interpreter: Interpreter,
-    frame: Frame,
-    op: Operation,
-    kind: str,
-    buffer: Buffer,
-    start: Array,
-    size: int,
-    active: Array | None,
-    value: Array | None = None,
-    *,
-    whole: bool = False,
-) -> None:
-    """An access of `size` bytes from the byte `start` of each active thread; a store's `value` isn't there yet.
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """What an op does to memory: `size` bytes of a buffer from the byte `start` of each active thread on.
 
-    `whole`: that other threads don't access is no loss.
+    A store's `value` isn't there yet.  `whole`: that other threads don't access is no loss.
     """
-    watch, tracked = interpreter.machine.watch, buffer.tracked
+
+    kind: str
+    buffer: Buffer
+    start: Array
+    size: int
+    active: Array | None
+    value: Array | None = None
+    whole: bool = False
+
+
+def saw(interpreter: Interpreter, frame: Frame, op: Operation, made: Elements) -> None:
+    """An access of each active thread."""
+    watch, tracked = interpreter.machine.watch, made.buffer.tracked
     if watch is None or tracked is None:
         return
-    threads = frame.threads
-    lanes = None if active is None else np.flatnonzero(np.broadcast_to(active, (threads,)))
+    threads, start = frame.threads, made.start
+    lanes = None if made.active is None else np.flatnonzero(np.broadcast_to(made.active, (threads,)))
     if lanes is not None and start.shape[0] > 1:
         start = start[lanes]
 
     def new() -> Array:
-        assert value is not None
-        data = np.ascontiguousarray(np.broadcast_to(value, (threads, *value.shape[1:])))
+        assert made.value is not None
+        data = np.ascontiguousarray(np.broadcast_to(made.value, (threads, *made.value.shape[1:])))
         rows = data.reshape(threads, -1).view(np.uint8)
         return rows if lanes is None else rows[lanes]
 
     turns = threads // watch.threads
-    watch.access(op, kind, tracked, start, size, lanes, turns, new if kind == "store" else None, whole=whole)
+    stored = new if made.kind == "store" else None
+    watch.access(op, Access(made.kind, tracked, start, made.size, lanes, turns, stored, made.whole))
 
 
-def saw_lanes(
-    interpreter: Interpreter,
-    frame: Frame,
-    op: Operation,
-    kind: str,
-    buffer: Buffer,
-    start: Array,
-    size: int,
-    active: Array,
-    value: Array | None = None,
-) -> None:
+def saw_lanes(interpreter: Interpreter, frame: Frame, op: Operation, made: Elements) -> None:
     """The same where each lane of a vector has an address and a mask of its own: so many accesses one after another."""
-    watch, tracked = interpreter.machine.watch, buffer.tracked
-    if watch is None or tracked is None:
+    watch, tracked, active = interpreter.machine.watch, made.buffer.tracked, made.active
+    if watch is None or tracked is None or active is None:
         return
     shape = (frame.threads, active.shape[-1])
     lanes = np.flatnonzero(np.broadcast_to(active, shape))
 
     def new() -> Array:
-        assert value is not None
-        return np.ascontiguousarray(np.broadcast_to(value, shape)).reshape(-1, 1).view(np.uint8)[lanes]
+        assert made.value is not None
+        return np.ascontiguousarray(np.broadcast_to(made.value, shape)).reshape(-1, 1).view(np.uint8)[lanes]
 
-    flat = np.broadcast_to(start, shape).reshape(-1)[lanes]
+    flat = np.broadcast_to(made.start, shape).reshape(-1)[lanes]
     turns = shape[0] * shape[1] // watch.threads
-    watch.access(op, kind, tracked, flat, size, lanes, turns, new if kind == "store" else None)
+    stored = new if made.kind == "store" else None
+    watch.access(op, Access(made.kind, tracked, flat, made.size, lanes, turns, stored))
 
 
 def barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:

@@ -20,7 +20,7 @@ from warpsmith.simt.core.checks import Findings, fail, triple
 from warpsmith.simt.core.reach import Reach
 from warpsmith.simt.core.results import Finding, words
 from warpsmith.simt.core.tracked import Groups
-from warpsmith.simt.core.watch import Watch
+from warpsmith.simt.core.watch import Access, Watch
 from warpsmith.simt.ptx.flow import END
 from warpsmith.simt.ptx.instructions.special_registers import special
 from warpsmith.simt.ptx.instructions.warp import Warps
@@ -169,7 +169,8 @@ class Batch:
             if lanes is None and mask is not None:
                 lanes = np.flatnonzero(np.broadcast_to(mask, (self.threads,)))
             reach = Reach(((0, total),), kind == "cas") if place.past and reach is None else reach
-            watch.access(id(instruction), kind, tracked, start, total, lanes, 1, new, whole=whole, reach=reach)
+            made = Access(kind, tracked, start, total, lanes, new=new, whole=whole, reach=reach)
+            watch.access(id(instruction), made)
 
     def finish(self, mask: Mask) -> None:
         """These threads have ended."""
