@@ -17,7 +17,7 @@ from warpsmith.errors import WarpsmithError
 from warpsmith.version import __version__
 
 if TYPE_CHECKING:
-    from warpsmith import passes
+    from warpsmith import passes, tile
     from warpsmith.compiler import Simulation, compile, simulate
     from warpsmith.hlo import HloModule, parse_hlo
     from warpsmith.hlo.evaluator import evaluate
@@ -44,6 +44,7 @@ __all__ = [
     "passes",
     "run",
     "simulate",
+    "tile",
 ]
 
 _HOMES: dict[str, str] = {
@@ -64,8 +65,8 @@ _HOMES: dict[str, str] = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "passes":
-        return importlib.import_module("warpsmith.passes")
+    if name in ("passes", "tile"):
+        return importlib.import_module(f"warpsmith.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'warpsmith' has no attribute '{name}'")

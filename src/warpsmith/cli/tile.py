@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from warpsmith.cli.files import writable, write_bytes, write_text
 from warpsmith.cli.own_passes import add_load, load
 from warpsmith.errors import UsageError
-from warpsmith.records import json_text
 
 if TYPE_CHECKING:
-    from warpsmith.compiler.tile.programs import TileRun
     from warpsmith.tile.program import Kernel
 
 
@@ -45,6 +43,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
+    from warpsmith.report import tile as tiles
     from warpsmith.tile.files import load_kernel
 
     load(arguments)
@@ -57,19 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.stage is None and not arguments.run and not arguments.explain:
             return 0
     if arguments.explain:
-        from warpsmith.report.explain.tile import tile_explanation
-
-        write_text(arguments.out, str(tile_explanation(kernel, arguments.target)))
+        write_text(arguments.out, str(tiles.explain(kernel, arguments.target)))
         return 0
     if arguments.run:
         return _run(kernel, arguments)
-    from warpsmith.compiler.tile.programs import tile_bytes, tile_text
-
-    stage = arguments.stage or "dispatched"
-    if stage == "cubin" and arguments.out is not None:
-        write_bytes(arguments.out, tile_bytes(kernel, arguments.target))
-        return 0
-    write_text(arguments.out, tile_text(kernel, stage, arguments.target, generic=arguments.generic))
+    stage = arguments.stage or tiles.STAGE
+    if stage == "cubin" and arguments.out is None:
+        raise UsageError("a cubin is binary", help="write it to a file: -o OUT.cubin")
+    found = tiles.artifact(kernel, stage, arguments.target, generic=arguments.generic)
+    if isinstance(found, bytes):
+        write_bytes(arguments.out, found)
+    else:
+        write_text(arguments.out, found)
     return 0
 
 
@@ -91,54 +89,11 @@ def constants(given: list[str]) -> dict[str, Any]:
 
 def _run(kernel: Kernel, arguments: argparse.Namespace) -> int:
     from warpsmith.cli.npz import read_named, write_named
-    from warpsmith.compiler.tile.programs import run_tile
+    from warpsmith.report import tile as tiles
 
     given = read_named(arguments.input) if arguments.input else None
-    result = run_tile(kernel, given, target=arguments.target, platform=arguments.platform, seed=arguments.seed)
+    report = tiles.run(kernel, given, target=arguments.target, platform=arguments.platform, seed=arguments.seed)
     if arguments.output:
-        write_named(arguments.output, result.outputs)
-    sys.stdout.write(_json(kernel, result, arguments) if arguments.json else _report(kernel, result))
-    return 0 if result.ok else 1
-
-
-def _report(kernel: Kernel, result: TileRun) -> str:
-    lines = [
-        f"kernel {kernel.name}: grid {kernel.launch.grid}, block {kernel.launch.block}, platform {result.platform}"
-    ]
-    for name, array in result.outputs.items():
-        verdict = result.mismatches.get(name, "as its primitives mean")
-        lines.append(f"  {name} {array.dtype}{list(array.shape)}: {verdict}")
-    if result.counters is not None:
-        counted = result.counters
-        lines.append(
-            f"  {counted.warp_instructions} warp instructions, {counted.conflicts} bank conflicts, "
-            f"{counted.sectors} sectors of global memory ({counted.ideal_sectors} at least), "
-            f"{counted.barriers} barrier waits"
-            + (f", {counted.matrix_flops} operations of the matrix units" if counted.matrix_flops else "")
-        )
-    lines += [f"{finding}" for finding in result.findings]
-    if result.findings:
-        lines.append(f"{len(result.findings)} finding(s)")
-    else:
-        lines.append(
-            "no findings" if result.platform == "sim" else "not watched: races and the like are found by --platform sim"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _json(kernel: Kernel, result: TileRun, arguments: argparse.Namespace) -> str:
-    found = {
-        "kernel": kernel.name,
-        "platform": result.platform,
-        "target": arguments.target,
-        "grid": kernel.launch.grid,
-        "block": kernel.launch.block,
-        "match": not result.mismatches,
-        "outputs": {
-            name: {"dtype": str(array.dtype), "shape": array.shape, "mismatch": result.mismatches.get(name)}
-            for name, array in result.outputs.items()
-        },
-        "findings": [str(finding) for finding in result.findings],
-        "counters": None if result.counters is None else result.counters.to_dict(),
-    }
-    return json_text(found) + "\n"
+        write_named(arguments.output, report.outputs)
+    sys.stdout.write((report.to_json() if arguments.json else str(report)) + "\n")
+    return 0 if report.ok else 1

@@ -4,10 +4,20 @@
 
 `layout` is the algebra of layouts, `frontend` reads kernels, `dispatch` chooses a lowering for each primitive,
 `printers` show both forms as Python.  `T` is what a kernel is written in, `Tx` the primitives on tiles.
+
+    import warpsmith as ws
+    kernel = ws.tile.load("examples/tile/softmax.py")
+    print(ws.tile.run(kernel))
+
+`load`, `run`, `compile` and `explain` are imported when they are first used, for they need the rest of the package.
 """
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
+from warpsmith.tile.files import load_kernel as load
 from warpsmith.tile.frontend.namespaces import language as T
 from warpsmith.tile.frontend.namespaces.primitives import Tx
 from warpsmith.tile.layout import (
@@ -52,6 +62,7 @@ __all__ = [
     "cby",
     "cbz",
     "laneid",
+    "load",
     "mma_a",
     "mma_b",
     "mma_c",
@@ -61,3 +72,17 @@ __all__ = [
     "wgid",
     "wid_in_wg",
 ]
+
+_ABOVE = ("compile", "explain", "run")  # in report, which knows the compiler
+_HOME = "warpsmith.report.tile"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ABOVE:
+        raise AttributeError(f"module 'warpsmith.tile' has no attribute '{name}'")
+    value = globals()[name] = getattr(importlib.import_module(_HOME), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted((*__all__, *_ABOVE))

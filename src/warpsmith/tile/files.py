@@ -19,7 +19,7 @@ __all__ = ["kernels_of", "load_kernel"]
 
 
 def load_kernel(place: str, constants: Mapping[str, Any] | None = None) -> Kernel:
-    """The kernel at `FILE.py[:NAME]`; `constants` specialise a `@T.jit` one.
+    """The kernel at `FILE.py[:NAME]`; `constants` by name specialise a `@T.jit` one.
 
     Raises FileError, UsageError for a name that isn't there (or several kernels without a name), and what reading a
     kernel raises; an exception of the file's own becomes a TileSyntaxError with its line.

@@ -41,7 +41,7 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         raise TileSyntaxError(
             f"kernel '{self.name}' is compiled, not called",
-            help="warpsmith.compiler.tile.programs.run_tile(kernel, arrays)",
+            help='ws.tile.run(kernel, arrays), or ws.tile.compile(kernel, target="cpu"), which can be called',
         )
 
 
