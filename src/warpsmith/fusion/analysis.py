@@ -250,7 +250,13 @@ def analyze(body: HloComputation, device: Device, name: str = "") -> FusionAnaly
             continue
         kept = heroes if choice.keeps_heroes else roots
         return FusionAnalysis(
-            *(name or body.name, body, device, roots, kept, emitter, tuple(refused)),
+            name or body.name,
+            body,
+            device,
+            roots,
+            kept,
+            emitter,
+            tuple(refused),
             transpose=choice.transpose,
             reduction=choice.reduction,
             updates=choice.updates,

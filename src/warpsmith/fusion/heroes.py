@@ -1,6 +1,6 @@
 """Heroes: the op of a fusion that shapes its kernel, one for each root.
 
-In: a root and the body it lies in.  Out: the hero (the root itself when nothing better is found).  Reference: 2.2, 2.3.
+In: a root and the body it lies in.  Out: the hero (the root itself when nothing better is found).
 """
 
 from __future__ import annotations

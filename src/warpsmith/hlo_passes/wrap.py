@@ -10,6 +10,7 @@ as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from warpsmith.fusion.support import host_reason, is_large_product, may_update_in_place
 from warpsmith.fusion.traversal import reshape_is_bitcast
@@ -17,7 +18,7 @@ from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.shapes import TupleShape
 from warpsmith.hlo_passes.inline_calls import inline_calls
-from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps
+from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps, with_operands
 from warpsmith.hlo_passes.support.split import split_out
 
 __all__ = ["wrap"]
@@ -121,11 +122,7 @@ def _body(instruction: HloInstruction, name: str, *, in_place: bool) -> tuple[Hl
             operands.append(builder.parameter(len(outside), operand.shape, f"param_{len(outside)}"))
             outside.append(operand)
         known[operand] = operands[-1]
-    root = HloInstruction(
-        *(instruction.name, instruction.opcode, instruction.shape, tuple(operands), instruction.attributes),
-        origin=instruction.origin,
-    )
-    builder.append(_renamed_if_taken(root, operands))
+    builder.append(_renamed_if_taken(with_operands(instruction, operands), operands))
     return builder.build(), outside
 
 
@@ -134,6 +131,4 @@ def _renamed_if_taken(root: HloInstruction, others: Sequence[HloInstruction]) ->
     name = root.name
     while name in taken:
         name += ".op"
-    if name == root.name:
-        return root
-    return HloInstruction(name, root.opcode, root.shape, root.operands, root.attributes, origin=root.origin)
+    return replace(root, name=name)

@@ -1,9 +1,9 @@
 """A map's domain while it is being worked on: bounds of variables, and constraints.
 
-In: bounds and constraints.  Out: the same set of points, said more simply.  Reference: indexing section 8.3.
-Differences: a constraint that no point satisfies empties the domain; what a sum may lose (`a * g + b`: b) is
-checked on both sides of the interval; bounds that follow from `x mod m` use floor division on negative bounds;
-rounds repeat until nothing changes, so simplifying twice gives the same as once.
+In: bounds and constraints.  Out: the same set of points, said more simply.  Differences from XLA's `indexing_map.cc`: a
+constraint that no point satisfies empties the domain; what a sum may lose (`a * g + b`: b) is checked on both sides of
+the interval; bounds that follow from `x mod m` use floor division on negative bounds; rounds repeat until nothing
+changes, so simplifying twice gives the same as once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The range of an expression, from the bounds of its variables.
 
 In: bounds of dimensions and symbols, and optionally constraints (expression -> interval) that hold on the domain.
-Out: intervals that hold every value the expression takes.  Reference: section 8.1 (RangeEvaluator).
+Out: intervals that hold every value the expression takes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Maps that follow from shapes alone: layouts, bitcasts, reshapes, and the default spread of work over a grid.
 
 In: dimension sizes and layouts (minor-to-major lists of dimension numbers).  Out: expressions and maps.
-Reference: sections 3.4, 8.7 (reshape) and 8.9.  `bitcast_map` always goes through the physical shapes, which gives
-the same map as the three cases there (transpose, reshape, transpose-reshape-transpose).
+`bitcast_map` always goes through the physical shapes, which gives the same map as XLA's three cases (transpose,
+reshape, transpose-reshape-transpose).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Rewrites of expressions that need the ranges of their variables.
 
 In: an expression and a RangeEvaluator.  Out: an expression with the same value at every point of the domain.
-Reference: indexing section 8.5.  Differences, each of them sound where the original isn't or stronger: only one
-inner division is multiplied through a division at a time; the part of a sum that can't reach the next multiple is
-dropped from a division also when it lies in another multiple than the first; neighbouring digits of a number
-(`x mod c` and `(x floordiv c) mod b`) are put together again.
+Differences from XLA's `indexing_map.cc`, each of them sound where the original isn't, or stronger: only one inner
+division is multiplied through a division at a time; the part of a sum that can't reach the next multiple is dropped
+from a division also when it lies in another multiple than the first; neighbouring digits of a number (`x mod c` and
+`(x floordiv c) mod b`) are put together again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Input-to-output maps: which elements of the result depend on an element of an operand.
 
-In: instructions and the number of an operand.  Out: its maps.  Reference: section 8.8.
+In: instructions and the number of an operand.  Out: its maps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Output-to-input maps of ops that rearrange, combine or reduce elements.
 
-In: instructions.  Out: for each operand, its maps.  Reference: section 8.7.
+In: instructions.  Out: for each operand, its maps.
 """
 
 from __future__ import annotations

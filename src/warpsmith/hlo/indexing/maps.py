@@ -1,10 +1,10 @@
 """The indexing maps of each HLO op: which elements of its operands an element of its result is made of.
 
-In: instructions.  Out: indexing maps.  Reference: sections 8.7 and 8.8.  Dimensions of an output-to-input map are the
-indices of the result (of its first array, for a tuple); symbols run over what is summed or reduced; runtime variables
-are start indices, read from memory (`runtime_variables` says from where, and that they are clamped to their bounds).
-An op without a known map has an empty list of maps.  Differences: a start index that is a constant is folded; what a
-dynamic-update-slice's update covers, and what a convolution's batch group reads, is exact.
+In: instructions.  Out: indexing maps, as in XLA's `indexing_analysis.cc`.  Dimensions of an output-to-input map are
+the indices of the result (of its first array, for a tuple); symbols run over what is summed or reduced; runtime
+variables are start indices, read from memory (`runtime_variables` says from where, and that they are clamped to their
+bounds).  An op without a known map has an empty list of maps.  Differences: a start index that is a constant is folded;
+what a dynamic-update-slice's update covers, and what a convolution's batch group reads, is exact.
 """
 
 from __future__ import annotations

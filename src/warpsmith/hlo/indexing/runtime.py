@@ -1,8 +1,8 @@
 """Output-to-input maps of ops that read indices from memory: dynamic-slice, dynamic-update-slice, gather.
 
-In: instructions.  Out: for each operand, its maps; and where the runtime variables in them come from.  Reference:
-section 8.7.  Differences: a start index that is a constant is folded; a dynamic-update-slice's update map covers just
-the elements that it overwrites.
+In: instructions.  Out: for each operand, its maps; and where the runtime variables in them come from.  Unlike
+in XLA's `indexing_analysis.cc`, a start index that is a constant is folded, and a dynamic-update-slice's update map
+covers just the elements that it overwrites.
 """
 
 from __future__ import annotations

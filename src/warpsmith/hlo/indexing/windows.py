@@ -1,7 +1,7 @@
 """Output-to-input maps of padding and of ops that slide a window: pad, reduce-window, convolution.
 
-In: instructions.  Out: for each operand, its maps.  Reference: section 8.7.  A window's map is the map of a window that
-never leaves its array, followed by the map of the padding around the array.  Differences: what a batch group of a
+In: instructions.  Out: for each operand, its maps.  A window's map is the map of a window that never leaves its array,
+followed by the map of the padding around the array.  Unlike in XLA's `indexing_analysis.cc`, what a batch group of a
 convolution reads is exact.
 """
 

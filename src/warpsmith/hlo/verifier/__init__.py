@@ -2,8 +2,8 @@
 
 In: a module, a computation or an instruction.  Out: nothing, or InvalidHlo at the first instruction that breaks a
 rule, with the rule's name, what was expected, and the next step.  Sizes and element types are compared everywhere;
-layouts where an op only passes data on.  Follows the reference's sections 9 and 10, and XLA's own verifier, except
-that operands of one op always have one float precision.  `statements` lists the rules in words.
+layouts where an op only passes data on.  Follows XLA's operation semantics and its verifier, except that operands
+of one op always have one float precision.  `statements` lists the rules in words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules of elementwise ops: element types that an op is defined for, equal sizes, the type that it makes.
 
-In: an instruction.  Out: the shape of its result.  `ELEMENTWISE` is the table; the semantics are those of the
-reference's section 9.2.
+In: an instruction.  Out: the shape of its result.  `ELEMENTWISE` is the table; the semantics are those of XLA's
+"Operation Semantics".
 """
 
 from __future__ import annotations

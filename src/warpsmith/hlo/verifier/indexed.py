@@ -126,12 +126,12 @@ def _batching(instruction: HloInstruction, names: tuple[str, str], operand: Shap
     return of_operand
 
 
-def _check_disjoint(
-    instruction: HloInstruction, rule: str, first: tuple[str, Sequence[int]], second: tuple[str, Sequence[int]]
-) -> None:
-    both = set(first[1]) & set(second[1])
+def _check_disjoint(instruction: HloInstruction, rule: str, **dims: Sequence[int]) -> None:
+    """InvalidHlo when the two attributes `dims` have a dimension in common."""
+    first, second = dims
+    both = set(dims[first]) & set(dims[second])
     if both:
-        raise fail(instruction, rule, f"{first[0]} and {second[0]} both name dimension {min(both)}")
+        raise fail(instruction, rule, f"{first} and {second} both name dimension {min(both)}")
 
 
 def _interleave(rank: int, at: Sequence[int], placed: Sequence[int], others: Sequence[int]) -> list[int]:
@@ -149,14 +149,8 @@ def _gather(instruction: HloInstruction) -> AnyShape:
     sizes, offsets = instruction.ints("slice_sizes"), instruction.ints("offset_dims")
     rank = len(offsets) + len(batch)
     dimensions(instruction, rank, "offset_dims", ascending=True)
-    _check_disjoint(
-        *(instruction, "gather.dimensions"),
-        *(("collapsed_slice_dims", collapsed), ("operand_batching_dims", batching)),
-    )
-    _check_disjoint(
-        *(instruction, "gather.batching"),
-        *(("start_index_map", mapped), ("operand_batching_dims", batching)),
-    )
+    _check_disjoint(instruction, "gather.dimensions", collapsed_slice_dims=collapsed, operand_batching_dims=batching)
+    _check_disjoint(instruction, "gather.batching", start_index_map=mapped, operand_batching_dims=batching)
     if len(sizes) != operand.rank:
         raise fail(instruction, "gather.slice-sizes", f"{len(sizes)} slice sizes for an array of rank {operand.rank}")
     for dim, (size, whole) in enumerate(zip(sizes, operand.dims, strict=True)):
@@ -199,14 +193,8 @@ def _scatter(instruction: HloInstruction) -> AnyShape:
     windows = dimensions(instruction, update.rank, "update_window_dims", ascending=True)
     inserted = dimensions(instruction, operand.rank, "inserted_window_dims", ascending=True)
     batching = _batching(instruction, ("input_batching_dims", "scatter_indices_batching_dims"), operand, indices)
-    _check_disjoint(
-        *(instruction, "scatter.windows"),
-        *(("inserted_window_dims", inserted), ("input_batching_dims", batching)),
-    )
-    _check_disjoint(
-        *(instruction, "gather.batching"),
-        *(("scatter_dims_to_operand_dims", mapped), ("input_batching_dims", batching)),
-    )
+    _check_disjoint(instruction, "scatter.windows", inserted_window_dims=inserted, input_batching_dims=batching)
+    _check_disjoint(instruction, "gather.batching", scatter_dims_to_operand_dims=mapped, input_batching_dims=batching)
     kept = [size for dim, size in enumerate(operand.dims) if dim not in inserted and dim not in batching]
     if len(kept) != len(windows):
         raise fail(
