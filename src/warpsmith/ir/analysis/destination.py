@@ -1,6 +1,6 @@
 """Destination passing: a tensor that was inserted into is never read or written again, only forwarded.
 
-A tensor value stands for a buffer, and an insert gives the same buffer back as a new value (pipeline section 0.2).  So
+A tensor value stands for a buffer, and an insert gives the same buffer back as a new value.  So
 once something writes to a tensor, its old value must not be read or written where that may come later: the code would
 see the new contents.  Handing it on (a yield, a return, the start value of a loop that doesn't touch it, a barrier) is
 harmless.

@@ -1,8 +1,8 @@
 """What values an integer can take: the interval of an IR value, as far as it is plain to see.
 
-In: a value.  Out: an `Interval`, or None when nothing is known.  Sources, in this order (pipeline reference 2,
-GetRange): a constant; `xla.range` on the op that makes it or on the function argument; the result of an apply_indexing;
-the induction variable of an scf.for with constant bounds; the variables and map results of an xla_gpu.loop.
+In: a value.  Out: an `Interval`, or None when nothing is known.  Sources, in this order: a constant; `xla.range` on the
+op that makes it or on the function argument; the result of an apply_indexing; the induction variable of an scf.for with
+constant bounds; the variables and map results of an xla_gpu.loop.
 """
 
 from __future__ import annotations

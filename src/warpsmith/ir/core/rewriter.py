@@ -1,7 +1,7 @@
 """The greedy rewriter: a worklist of ops, folds first, then patterns by op name, until nothing changes.
 
 In: an op (a module, a function) or a few ops to start from, and a table `op name -> patterns`.  Out: the same IR,
-rewritten in place.  What it does to each op, in this order (pipeline reference 13.2):
+rewritten in place.  What it does to each op, in this order:
 
 1. an op that is not needed (no users, no effects) is erased;
 2. a constant is moved to the head of its function and merged with an equal one;

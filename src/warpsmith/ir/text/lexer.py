@@ -1,4 +1,4 @@
-"""Splitting IR text into tokens (MLIR's lexical rules; pipeline.md section 13.1).
+"""Splitting IR text into tokens (the lexical rules of the MLIR Language Reference).
 
 In: the text of one module.  Out: a `TokenStream`: plain token strings, and the place of any of them on demand.
 
