@@ -214,6 +214,21 @@ def test_saturating_function_reaches_one_and_never_more(name: str, first: float,
     assert got[-1] == 1.0
 
 
+@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("name", [row.name for row in FUNCTIONS.values() if np.isfinite(row.exact_from)])
+def test_flat_ends_are_exact(name: str, precision: Precision) -> None:
+    """If this failed, `run` would call a kernel wrong, or right, by a bound of 0 that it doesn't keep."""
+    first, last = np.float32([FUNCTIONS[name].exact_from, np.inf]).view(np.int32).tolist()
+    x = np.concatenate([np.arange(first, last, 1009, dtype=np.int32), [last]]).astype(np.int32).view(np.float32)
+    dtype = {Precision.F32: np.float32, Precision.F16: np.float16, Precision.BF16: ml_dtypes.bfloat16}[precision]
+    for fuse in (False, True):
+        for sign in (1, -1):
+            got = evaluate(name, np.float32(sign) * x, fuse=fuse, precision=precision).astype(dtype)
+            assert (got == sign).all()
+    if name in dir(np):  # f64 is libm's
+        assert (getattr(np, name)(np.geomspace(FUNCTIONS[name].exact_from, 1e308, 1000)) == 1.0).all()
+
+
 def test_nan_against_number_is_never_within_a_bound() -> None:
     """`wrong` would be blind to NaN if this distance were small."""
     one, nan = np.float32([1.0]), np.float32([np.nan])

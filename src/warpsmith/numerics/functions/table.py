@@ -7,6 +7,7 @@ these rows.  Where a function needs code of its own (a complex formula, say), `i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -38,7 +39,8 @@ class ElementaryFunction:
     `numpy` gives it in f64, None where numpy has no such function.  `opcode` is HLO's, `complex` whether HLO has it
     for complex numbers.  `monotone`: on an interval it is nowhere further from its value in the middle than at an end
     (a function that never falls or never rises, or an even one that bends one way).  `math_op`: the emitters leave it
-    to the math dialect.  `library`: in f64 it is a call of libm or libdevice.
+    to the math dialect.  `library`: in f64 it is a call of libm or libdevice.  From arguments of size `exact_from` on
+    the result is the exact one.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ElementaryFunction:
     c: str = ""
     math_op: bool = True
     library: bool = True
+    exact_from: float = math.inf
     xla: Callable[..., Float] | None = None
     xla_ulp: int = 0
 
@@ -73,7 +76,7 @@ _ROWS = (
     _F("cbrt", cbrt, 1, np.cbrt, "cbrt"),
     _F("cos", cos, 2, np.cos, "cosine", monotone=False),
     _F("cosh", cosh, 2, np.cosh, "cosh"),
-    _F("erf", erf, 4, None, "erf", complex=False, xla=xla.erf, xla_ulp=6),
+    _F("erf", erf, 4, None, "erf", complex=False, exact_from=32.0, xla=xla.erf, xla_ulp=6),
     _F("exp", exp, 2, np.exp, "exponential"),
     _F("exp2", exp2, 2, np.exp2),
     _F("expm1", expm1, 2, np.expm1, "exponential-minus-one"),
@@ -88,7 +91,7 @@ _ROWS = (
     _F("sinh", sinh, 3, np.sinh, "sinh"),
     _F("sqrt", sqrt, 0, np.sqrt, "sqrt", library=False),
     _F("tan", tan, 4, np.tan, "tan", monotone=False),
-    _F("tanh", tanh, 4, np.tanh, "tanh", xla=xla.tanh, xla_ulp=8),
+    _F("tanh", tanh, 4, np.tanh, "tanh", exact_from=32.0, xla=xla.tanh, xla_ulp=8),
 )
 
 FUNCTIONS: dict[str, ElementaryFunction] = {row.name: row for row in _ROWS}
