@@ -1,8 +1,9 @@
 """Exact numbers of every float type: codes to rationals and back, with a decoder and a rounding of its own.
 
 In: an element type and codes (the bits of elements as integers).  Out: `Exact` values, and the code that an exact
-value rounds to.  Nothing here is shared with the interpreter, whose test this is.  A format's facts are one row of
-`_KINDS`; the rest follows from the widths of its fields.
+value rounds to.  Nothing here is shared with the interpreter or the compiler, whose test this is: of `DType` it takes
+the widths of the fields alone, and what their codes mean (`FloatFormat`'s bias, largest number, overflow, NaN) it has
+of its own, one word a format in `_KINDS`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What each op gives at the edges of floating point: op x edge value -> the result that exact arithmetic has.
 
-Data.  It tests the evaluator, the CPU, the simulator and PTX separately, and makes a page of the documentation.  Each
-row holds for every IEEE-like type (f16, bf16, f32, f64): values are written by name, `max` the largest finite, `min`
-the least normal, `sub` the least subnormal value of the type.  A result `nan` is any NaN; a zero has the sign written.
+Data.  It tests the interpreter and the programs of `numerics/functions`, and makes a page of the documentation;
+`edge_cases.py` has values of each type's own, which the CPU's code and PTX are held to as well.  Each row holds for
+every IEEE-like type (f16, bf16, f32, f64): values are written by name, `max` the largest finite, `min` the least
+normal, `sub` the least subnormal value of the type.  A result `nan` is any NaN; a zero has the sign written.
 """
 
 from __future__ import annotations
