@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from warpsmith.errors import UsageError
 from warpsmith.records import Record, plain
 from warpsmith.report.run.checked_run import RunOptions
 from warpsmith.report.words import byte_count, dims, folded
+from warpsmith.runtime.plan import KernelInfo
 
 MODULE = """HloModule m
 ENTRY e {
@@ -44,6 +45,17 @@ def test_a_report_printed_is_what_the_command_prints(report: ws.RunReport) -> No
     assert lines[0] == "m  on cpu  numerics strict  match"
     assert [line for line in lines if line != line.rstrip() or "\x1b" in line] == []
     assert [line.split()[0] for line in lines[1:]] == ["kernel", "compile", "run", "memory", "error", "reference"]
+
+
+def test_a_step_that_is_compared_with_itself_says_so(report: ws.RunReport) -> None:
+    """Wrong: a match of a step that the reference's own code computed, and nothing that tells."""
+    step = KernelInfo(
+        "f", "", "", (0, 0, 0), (0, 0, 0), 0, host=True, opcode="fft", reason="a transform", unchecked=True
+    )
+    seen = replace(report, kernels=[step])
+    assert "f = fft: a transform; unchecked: computed by the reference interpreter's own code" in str(seen)
+    assert seen.to_dict()["kernels"][0]["unchecked"] is True
+    assert "unchecked" not in str(report)
 
 
 def test_colours_change_no_word(report: ws.RunReport) -> None:

@@ -148,7 +148,8 @@ def _counted(steps: Sequence[KernelInfo]) -> str:
 def _kernel(kernel: KernelInfo) -> str:
     where = f" in {kernel.computation}" if kernel.computation else ""
     if kernel.host:
-        return f"{kernel.fusion} = {kernel.opcode}{where}: {kernel.reason}"
+        unchecked = "; unchecked: computed by the reference interpreter's own code" if kernel.unchecked else ""
+        return f"{kernel.fusion} = {kernel.opcode}{where}: {kernel.reason}{unchecked}"
     variant = f" ({kernel.variant})" if kernel.variant else ""
     if kernel.block == (1, 1, 1) and kernel.shared_bytes == 0:
         launch = f"{kernel.grid[0]} work groups"
