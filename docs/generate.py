@@ -99,13 +99,19 @@ def tile_cpu_passes() -> str:
     )
 
 
+def own_pass() -> str:
+    """The pass of the page "Your own pass"."""
+    return f"```python\n{(ROOT / 'examples/passes/double_by_adding.py').read_text(encoding='utf-8')}```"
+
+
 def contracts() -> str:
     rows: list[Row] = []
     for name in manager.names():
         info = manager.lookup(name)
         options = code(f"{key}={value}".lower() for key, value in info.options.items())
-        rows.append([f"`{name}`", info.contract, options])
-    return table(["pass", "contract", "options and defaults"], rows)
+        gone = ", ".join(f"`{each}`" if isinstance(each, str) else each.what for each in info.illegal_after)
+        rows.append([f"`{name}`", info.contract, gone, options])
+    return table(["pass", "contract", "leaves none of", "options and defaults"], rows)
 
 
 # ----------------------------------------------------------------------------------------------------------------- IR
@@ -327,6 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tile primitives": tile_primitives,
     "tile kernels": lambda: table(*tile_kernels.kernels()),
     "tile kernel variants": lambda: table(*tile_kernels.variants()),
+    "own pass": own_pass,
     "staged tiles": lambda: table(*tile_kernels.staged_tiles()),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,3 +150,11 @@ def test_a_file_that_cannot_be_loaded_is_the_users(
         path.write_text(text)
     assert main(["opt", "--load", str(path), "--list-passes"]) == 2
     assert cause in capsys.readouterr().err
+
+
+def test_the_pages_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """If this failed, a reader of the page about passes would paste what doesn't work."""
+    page = (ROOT / "docs/your-own-pass.md").read_text()
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        exec(compile(block, "your-own-pass.md", "exec"), {})
+    assert "arith.addf %x, %x : vector<4xbf16>" in capsys.readouterr().out
