@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -10,10 +11,10 @@ import numpy as np
 
 from warpsmith.arrays import Array, Dim3
 from warpsmith.devices import Device
-from warpsmith.errors import CheckFailed, Span
-from warpsmith.simt.core.results import Finding
+from warpsmith.errors import CheckFailed, SimulationError, Span
+from warpsmith.simt.core.results import WARP, Finding
 
-__all__ = ["Checks", "Findings", "check_limits", "fail", "torn_block", "triple"]
+__all__ = ["Checks", "Findings", "check_limits", "check_memory", "fail", "torn_block", "triple"]
 
 
 class Findings:
@@ -50,6 +51,23 @@ class Checks:
     device: Device | None = None
     blocks: int | None = None
     found: Findings | None = None
+
+    @property
+    def warp_size(self) -> int:
+        """Threads of a warp."""
+        return WARP if self.device is None or not self.device.is_gpu else self.device.warp_size
+
+
+def check_memory(size: int) -> None:
+    """SimulationError for buffers of more bytes than this machine has memory."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system says
+        return
+    if size > memory:
+        raise SimulationError(
+            f"the kernel's buffers take {size} bytes, and this machine has {memory}", help="simulate a smaller problem"
+        )
 
 
 def fail(finding: Finding, *, cause: str = "", span: Span | None = None, help: str | None = None) -> NoReturn:

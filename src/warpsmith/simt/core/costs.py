@@ -1,4 +1,4 @@
-"""Accesses of threads as accesses of warps: rows of 32 addresses, what they cost, and the counters of each place."""
+"""Accesses of threads as accesses of warps: a row of addresses each, what they cost, and the counters of each place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpsmith.arrays import Array
 from warpsmith.simt.core.order import Order
 from warpsmith.simt.core.results import SECTOR, AccessCounters
 from warpsmith.simt.core.tracked import Tracked
-from warpsmith.simt.core.traffic import WARP, meeting_lanes, sectors, wavefronts
+from warpsmith.simt.core.traffic import meeting_lanes, sectors, wavefronts
 
 __all__ = ["add_cost"]
 
@@ -31,7 +31,7 @@ def add_cost(
     kind, size = counters.kind, counters.bytes
     addresses, active, present = _warp_rows(order, start, lanes, turns)
     counters.warps += addresses.shape[0]
-    counters.threads += addresses.shape[0] * WARP if active is None else int(np.count_nonzero(active))
+    counters.threads += addresses.size if active is None else int(np.count_nonzero(active))
     if active is not None and not whole:
         counters.partial += int((np.count_nonzero(active, axis=1) < present).sum())
     if buffer.space == "shared":
@@ -54,14 +54,13 @@ def add_cost(
 
 
 def _warp_rows(order: Order, start: Array, lanes: Array | None, turns: int) -> tuple[Array, Array | None, Array]:
-    """Addresses, a row of 32 a warp access; which are of active lanes (None: all); and how many threads it has."""
-    last = order.per_block - (order.warps - 1) * WARP
-    whole = np.full(order.warps, WARP)
+    """Addresses, a row a warp access; which are of active lanes (None: all); and how many threads it has."""
+    width = order.warp_size
+    last = order.per_block - (order.warps - 1) * width
+    whole = np.full(order.warps, width)
     whole[-1] = last
-    if lanes is None and last == WARP:
-        rows = (
-            start.reshape(-1, WARP) if turns == 1 else start.reshape(-1, WARP, turns).swapaxes(1, 2).reshape(-1, WARP)
-        )
+    if lanes is None and last == width:
+        rows = start.reshape(-1, width, turns).swapaxes(1, 2).reshape(-1, width)
         return np.ascontiguousarray(rows), None, whole
     who = np.arange(order.thread.shape[0] * turns, dtype=np.int64) if lanes is None else lanes
     thread = who if turns == 1 else who // turns
@@ -72,8 +71,8 @@ def _warp_rows(order: Order, start: Array, lanes: Array | None, turns: int) -> t
     used[row] = True
     number = np.cumsum(used) - 1
     kept = np.flatnonzero(used)
-    addresses = np.zeros((kept.shape[0], WARP), np.int64)
-    active = np.zeros((kept.shape[0], WARP), np.bool_)
+    addresses = np.zeros((kept.shape[0], width), np.int64)
+    active = np.zeros((kept.shape[0], width), np.bool_)
     place = number[row], order.column[thread]
     addresses[place] = start
     active[place] = True

@@ -14,7 +14,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.numerics.rounding import odd_sum, two_sum
-from warpsmith.simt.core.traffic import WARP
+from warpsmith.simt.core.results import WARP
 
 __all__ = ["FLOPS", "ROW", "by_thread", "by_warp", "gather_tiles", "multiply", "providers", "scatter_tiles"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.simt.core.traffic import WARP
+from warpsmith.simt.core.results import WARP
 
 __all__ = ["BARRIERS", "HELP", "Meeting", "Trouble", "meet", "mixed"]
 

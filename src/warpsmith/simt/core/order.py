@@ -11,8 +11,8 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.simt.core.named_barriers import BARRIERS
+from warpsmith.simt.core.results import WARP
 from warpsmith.simt.core.shadow import Clock
-from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["Order"]
 
@@ -20,17 +20,18 @@ __all__ = ["Order"]
 class Order:
     """The threads of the blocks of these numbers, in order; `partial`: some barriers are of a part of a block."""
 
-    def __init__(self, blocks: Array, per_block: int, *, partial: bool = False) -> None:
+    def __init__(self, blocks: Array, per_block: int, warp_size: int = WARP, *, partial: bool = False) -> None:
         own = np.tile(np.arange(per_block, dtype=np.int64), blocks.shape[0])
         self.blocks = blocks
         self.per_block = per_block
-        self.warps = -(-per_block // WARP)
+        self.warp_size = warp_size
+        self.warps = -(-per_block // warp_size)
         self.block: Array = blocks.repeat(per_block)
         self.thread = self.block * per_block + own
-        self.warp = self.block * self.warps + own // WARP
+        self.warp = self.block * self.warps + own // warp_size
         first: Array = np.arange(blocks.shape[0], dtype=np.int64) * self.warps
-        self.row: Array = np.repeat(first, per_block) + own // WARP
-        self.column = own % WARP
+        self.row: Array = np.repeat(first, per_block) + own // warp_size
+        self.column = own % warp_size
         self._block_time = np.zeros(blocks.shape[0], np.int32)
         self._warp_time = np.zeros(self.thread.shape[0], np.int32)
         self._timed = False

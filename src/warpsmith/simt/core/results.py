@@ -12,11 +12,16 @@ from typing import Any
 
 from warpsmith.arrays import Dim3
 
-__all__ = ["CODES", "SECTOR", "AccessCounters", "Counters", "Finding", "LaunchResult", "Party", "Site", "words"]
+__all__ = ["CODES", "SECTOR", "WARP", "AccessCounters", "Counters", "Finding", "LaunchResult", "Party", "Site", "words"]
 
 
 SECTOR = 32
 """Bytes of a sector, in which global memory moves."""
+
+WARP = 32
+"""Threads of a warp in PTX, by definition (PTX ISA, `WARP_SZ`), and what its barriers of a part of a block and its
+matrix instructions count by.  IR takes the width of its device.
+"""
 
 CODES: Mapping[str, str] = {
     "out-of-bounds": "an access outside of its buffer",

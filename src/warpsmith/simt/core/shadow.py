@@ -113,12 +113,13 @@ class _Marks:
 
 
 class Shadow:
-    """The marks of one buffer of `size` bytes; `per_block` threads a block tell a thread's block and warp."""
+    """The marks of one buffer of `size` bytes; `per_block` and `warp_size` tell a thread's block and warp."""
 
-    def __init__(self, size: int, per_block: int) -> None:
+    def __init__(self, size: int, per_block: int, warp_size: int) -> None:
         self.size = size
         self.piece = _LARGEST_PIECE
         self.per_block = per_block
+        self.warp_size = warp_size
         self.marks: dict[str, _Marks] = {}
         self._readers = Readers(-(-per_block // 32))
 
@@ -222,8 +223,8 @@ class Shadow:
 
     def _warp_of(self, thread: Array) -> Array:
         """As `Clock.warp`: a number that no two warps of the grid share."""
-        rows = -(-self.per_block // 32)
-        return thread // self.per_block * rows + thread % self.per_block // 32
+        rows = -(-self.per_block // self.warp_size)
+        return thread // self.per_block * rows + thread % self.per_block // self.warp_size
 
     @staticmethod
     def _conflict(

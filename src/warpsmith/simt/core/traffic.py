@@ -1,4 +1,4 @@
-"""What warps' accesses cost on the hardware: pure functions of addresses, one row of 32 lanes a warp access.
+"""What warps' accesses cost on the hardware: pure functions of addresses, one row of lanes a warp access.
 
 Global memory moves in sectors of 32 bytes: a warp's access costs as many as it touches.  Shared memory has 32 banks of
 four bytes, and a turn serves one word of each: lanes that want different words of one bank wait for one another, those
@@ -13,10 +13,9 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.simt.core.results import SECTOR
 
-__all__ = ["WARP", "meeting_lanes", "sectors", "wavefronts"]
+__all__ = ["meeting_lanes", "sectors", "wavefronts"]
 
 
-WARP = 32
 _BANKS = 32
 _NONE = -1  # the key of a lane that takes no part
 
@@ -40,7 +39,7 @@ def _distinct(keys: Array, active: Array | None) -> Array:
 def sectors(start: Array, active: Array | None, size: int) -> tuple[int, int]:
     """Sectors that rows of accesses of `size` bytes touch, summed; and how many would hold the different bytes.
 
-    `start` has the first byte of each lane's access, a row of 32 a warp; `active` says which lanes take part.
+    `start` has the first byte of each lane's access, a row a warp; `active` says which lanes take part.
     """
     first = start // SECTOR
     touched = first
@@ -60,8 +59,10 @@ def wavefronts(start: Array, active: Array | None, size: int) -> tuple[int, int]
     words = max(1, size // 4)
     word = start // 4
     if words > 1:
-        word = (word[:, :, None] + np.arange(words)).reshape(-1, WARP)
-        active = None if active is None else np.repeat(active, words, axis=1).reshape(-1, WARP)
+        word = word[:, :, None] + np.arange(words)
+        active = None if active is None else np.repeat(active, words, axis=1)
+    word = word.reshape(-1, _BANKS)
+    active = None if active is None else active.reshape(-1, _BANKS)
     groups = word.shape[0]
     span = int(word.max(initial=0)) // _BANKS + 1
     key = word % _BANKS * span + word // _BANKS

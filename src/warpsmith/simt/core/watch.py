@@ -19,10 +19,9 @@ from warpsmith.simt.core.costs import add_cost
 from warpsmith.simt.core.named_barriers import Meeting, Trouble, mixed
 from warpsmith.simt.core.order import Order
 from warpsmith.simt.core.reach import Reach
-from warpsmith.simt.core.results import SECTOR, AccessCounters, Counters, Finding, Party, Site
+from warpsmith.simt.core.results import SECTOR, WARP, AccessCounters, Counters, Finding, Party, Site
 from warpsmith.simt.core.shadow import NOBODY, Clock, Conflict, Shadow, comparison
 from warpsmith.simt.core.tracked import Accesses, New, Tracked
-from warpsmith.simt.core.traffic import WARP
 
 __all__ = ["Access", "Watch"]
 
@@ -62,6 +61,7 @@ class Watch:
         findings: Findings | None = None,
         *,
         partial: bool = False,
+        warp_size: int = WARP,
     ) -> None:
         """`partial`: the kernel has barriers of a part of a block."""
         self.counters = counters
@@ -75,6 +75,7 @@ class Watch:
         self._buffers: list[Tracked] = []
         self._last_mask: tuple[Array | None, int, int, int, int] | None = None
         self._partial = partial
+        self._warp_size = warp_size
         self._awaited: dict[int, int] = {}  # the place of an asynchronous copy: the place of the wait for it
         self.begin_batch(np.zeros(1, np.int64))
 
@@ -89,7 +90,7 @@ class Watch:
 
     def begin_batch(self, blocks: Array) -> None:
         """The blocks of these numbers run, all their threads at once."""
-        self.order = Order(blocks, self._per_block, partial=self._partial)
+        self.order = Order(blocks, self._per_block, self._warp_size, partial=self._partial)
         self._warps = blocks.shape[0] * self.order.warps
         self._last_mask = None
         for buffer in self._buffers:
@@ -146,12 +147,12 @@ class Watch:
         everyone = np.broadcast_to(np.ones(1, np.bool_) if mask is None else mask, (self.threads,))
         row = self.order.row
         here = np.bincount(row[everyone], minlength=self._warps)
-        short = (here > 0) & (here < WARP)
+        short = (here > 0) & (here < self._warp_size)
         if not short.any():
             return None
         concerned = np.flatnonzero(short[row])
         away = concerned[~everyone[concerned]]
-        return int(away[0] if away.size else concerned[0]), int((WARP - here[short]).sum())
+        return int(away[0] if away.size else concerned[0]), int((self._warp_size - here[short]).sum())
 
     def parted(self, some: Array, others: Array, threads: int) -> None:
         """Threads part at a branch: counts the warps that have threads on both sides."""
@@ -229,7 +230,7 @@ class Watch:
             made = made.take(kept)
         shadow = buffer.shadow
         if shadow is None:
-            shadow = buffer.shadow = Shadow(buffer.data.size, self._per_block)
+            shadow = buffer.shadow = Shadow(buffer.data.size, self._per_block, self._warp_size)
         where = shadow.where(made.start, made.size)
         if buffer.read_only:
             self._find("read-only-write", "writes to", made, 0, made.start.shape[0])
@@ -368,7 +369,7 @@ class Watch:
 
     def _unwritten(self, buffer: Tracked) -> None:
         needed = buffer.needed or buffer.end or buffer.data.size
-        shadow = buffer.shadow or Shadow(buffer.data.size, self._per_block)
+        shadow = buffer.shadow or Shadow(buffer.data.size, self._per_block, self._warp_size)
         empty = np.flatnonzero(~shadow.written())
         start = empty * shadow.piece
         start = start[start < needed]

@@ -201,11 +201,6 @@ def _allocate_shared(interpreter: Interpreter, frame: Frame, op: Operation) -> N
     frame[op.result] = track_shared(shared_buffer(_shaped(op.result.type), interpreter.machine.blocks, name))
 
 
-def _allocate_local(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    """memref.alloca, on CPUs alone, where a block is one thread."""
-    frame[op.result] = shared_buffer(_shaped(op.result.type), interpreter.machine.blocks, op.result.name or "local")
-
-
 def _get_global(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = interpreter.machine.globals[op.str_attr("name")]
 
@@ -233,5 +228,4 @@ ACCESSES: dict[str, Handler] = {
     "xla_cpu.lookup": _lookup,
     "xla_gpu.allocate_shared": _allocate_shared,
     "memref.get_global": _get_global,
-    "memref.alloca": _allocate_local,
 }

@@ -21,7 +21,7 @@ from warpsmith.arrays import Array, Dim3
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core.ssa import Block, Operation, Trait, Value
 from warpsmith.simt.core.checks import Findings, fail, triple
-from warpsmith.simt.core.results import Finding, words
+from warpsmith.simt.core.results import WARP, Finding, words
 from warpsmith.simt.core.tracked import Groups
 from warpsmith.simt.core.watch import Watch
 from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, where_from
@@ -129,7 +129,7 @@ class Machine:
         blocks: int,
         threads_per_block: int,
         global_buffers: Mapping[str, Buffer],
-        warp_size: int = 32,
+        warp_size: int = WARP,
         *,
         shape: tuple[Dim3, Dim3] = ((1, 1, 1), (1, 1, 1)),
         numbers: Array | None = None,
@@ -217,7 +217,10 @@ class Interpreter:
             return
         compute = op.row.numpy
         if compute is None:
-            raise SimulationError(f"the simulator doesn't know {op.name}{where_from(op)}")
+            raise SimulationError(
+                f"the simulator doesn't know {op.name}{where_from(op)}",
+                help="simt/ir/handlers.py joins the tables of what ops do; its row in ir/dialects/ has no numpy",
+            )
         results = compute(op, *(frame.array(v) for v in op.operands))
         if len(op.results) == 1:
             frame.values[op.results[0]] = results

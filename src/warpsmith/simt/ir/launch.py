@@ -29,8 +29,8 @@ from warpsmith.ir.core.types import (
     vector,
 )
 from warpsmith.ir.launch import Launch
-from warpsmith.simt.core.checks import Checks, check_limits
-from warpsmith.simt.core.results import Counters, LaunchResult
+from warpsmith.simt.core.checks import Checks, check_limits, check_memory
+from warpsmith.simt.core.results import WARP, Counters, LaunchResult
 from warpsmith.simt.core.sampling import chosen_blocks
 from warpsmith.simt.core.tracked import Tracked
 from warpsmith.simt.core.watch import Watch
@@ -84,6 +84,8 @@ def _launched(
         if not isinstance(outputs, int):
             rest = unpacked[len(inputs) :]
             outputs = [_packed_output(type, given) for type, given in zip(rest, outputs, strict=False)]
+    asked = outputs if not isinstance(outputs, int) else [(t.elements, numpy_dtype(t)) for t in types[len(inputs) :]]
+    check_memory(sum(each.nbytes for each in inputs) + sum(n * dtype.itemsize for n, dtype in asked))
     buffers = [Buffer(f"input{i}", _flat(array), array.size) for i, array in enumerate(inputs)]
     if types:
         buffers += _typed(types, buffers, count)
@@ -106,9 +108,10 @@ def _launched(
         aliased = {len(inputs) + output for output, _ in _aliases(entry)}
         packed = {i for i, type in enumerate(unpacked) if bit_width(type.element) < 8}
         _track(watch, buffers[: len(inputs) + count], len(inputs), aliased, packed, checks.names)
+    warp_size = WARP if checks is None else checks.warp_size
     step = max(1, BATCH_THREADS // per_block)
     for first in range(0, numbers.shape[0], step):
-        _batch(module, entry, buffers, grid, block, numbers[first : first + step], watch)
+        _batch(module, entry, buffers, (grid, block), numbers[first : first + step], watch, warp_size)
     results = [b.data for b in buffers[len(inputs) : len(inputs) + count]]
     if unpacked:
         results = [_unpacked(data, type) for data, type in zip(results, unpacked[len(inputs) :], strict=False)]
@@ -123,7 +126,8 @@ def _watch(module: Operation, entry: Operation, grid: Dim3, block: Dim3, blocks:
     whole = int(np.prod(grid, dtype=np.int64))
     shared, dynamic = _shared_bytes(module)
     counters = Counters(entry.str_attr("sym_name"), "ir", grid, block, whole, blocks, shared_bytes=shared + dynamic)
-    watch = Watch(counters, site_of, checks.found, partial=any(op.name == "nvvm.barrier" for op in module.walk()))
+    partial = any(op.name == "nvvm.barrier" for op in module.walk())
+    watch = Watch(counters, site_of, checks.found, partial=partial, warp_size=checks.warp_size)
     for finding in check_limits(checks.device, grid, block, shared, dynamic):
         watch.findings.add(finding, finding.message)
     return watch
@@ -276,12 +280,13 @@ def _batch(
     module: Operation,
     entry: Operation,
     buffers: Sequence[Buffer],
-    grid: Dim3,
-    block: Dim3,
+    shape: tuple[Dim3, Dim3],
     numbers: Array,
     watch: Watch | None,
+    warp_size: int,
 ) -> None:
     """The blocks of these numbers: ids for their threads, thread x fastest."""
+    grid, block = shape
     per_block, count = int(np.prod(block)), numbers.shape[0]
     if watch is not None:
         watch.begin_batch(numbers)
@@ -299,8 +304,8 @@ def _batch(
             rest = rest // dim
     for name, dims in (("block_dim", block), ("grid_dim", grid)):
         ids.update({f"{name}.{axis}": np.array([dim]) for axis, dim in zip("xyz", dims, strict=True)})
-    shape = (grid, block)
-    machine = Machine(module, ids, count, per_block, _globals(module, count), shape=shape, numbers=numbers, watch=watch)
+    shared = _globals(module, count)
+    machine = Machine(module, ids, count, per_block, shared, warp_size, shape=shape, numbers=numbers, watch=watch)
     _run(machine, entry, buffers, threads.shape[0], blocks)
 
 

@@ -24,7 +24,7 @@ from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, PointerTable, shared_buffer, where_from
 from warpsmith.simt.ir.observe import Elements, barrier, saw, saw_lanes
 from warpsmith.simt.ir.vectors import bitcast, compressed_lanes, extract_lane, insert_lane, integers, shuffle_lanes
-from warpsmith.simt.ir.warps import exchange, thread_ids
+from warpsmith.simt.ir.warps import exchange, lanes, thread_ids
 
 __all__ = ["LLVM", "places_of", "pointer_of", "read_bytes", "write_bytes"]
 
@@ -272,6 +272,10 @@ def _register(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = thread_ids(interpreter, frame, f"{_REGISTERS[register]}.{dimension}").astype(np.int32)
 
 
+def _lane_id(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
+    frame[op.result] = lanes(interpreter, frame).astype(np.int32)
+
+
 def _barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     barrier(interpreter, frame, op)
 
@@ -314,6 +318,7 @@ LLVM: dict[str, Handler] = {
     "llvm.insertvalue": _insert_value,
     "llvm.call": _call,
     "nvvm.barrier0": _barrier,
+    "nvvm.read.ptx.sreg.laneid": _lane_id,
     "nvvm.shfl.sync": _shuffle,
     **{f"nvvm.read.ptx.sreg.{r}.{d}": _register for r in _REGISTERS for d in "xyz"},
 }

@@ -20,7 +20,7 @@ import numpy as np
 from warpsmith.arrays import Array, Dim3
 from warpsmith.dtypes import from_numpy
 from warpsmith.errors import SimulationError, did_you_mean
-from warpsmith.simt.core.checks import Checks, check_limits
+from warpsmith.simt.core.checks import Checks, check_limits, check_memory
 from warpsmith.simt.core.results import Counters, Finding
 from warpsmith.simt.core.sampling import chosen_blocks
 from warpsmith.simt.core.tracked import Tracked
@@ -144,6 +144,8 @@ def simulate_ptx(
     unpacked again.  `checks` needs no `read_only` and `fresh` here.  Raises as `run_ptx`.
     """
     sources = dict(launch.aliases)
+    made = [from_numpy(each[0]).byte_size(each[1]) for each in outputs if not isinstance(each, np.ndarray)]
+    check_memory(sum(each.nbytes for each in inputs) + sum(made))
     given = [pack_words(np.ascontiguousarray(array).reshape(-1)) for array in inputs]
     sizes = [(each.dtype, each.size) if isinstance(each, np.ndarray) else each for each in outputs]
     results = [

@@ -9,7 +9,8 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.simt.core.checks import torn_block
 from warpsmith.simt.core.named_barriers import BARRIERS, HELP, meet
-from warpsmith.simt.ptx.instructions.warp import REDUCTIONS, WARP, ballot, match_any, shuffle, votes
+from warpsmith.simt.core.results import WARP
+from warpsmith.simt.ptx.instructions.warp import REDUCTIONS, ballot, match_any, shuffle, votes
 from warpsmith.simt.ptx.machine import Frame, Mask, Step
 from warpsmith.simt.ptx.operands import Context
 from warpsmith.simt.ptx.text.module import Immediate, Instruction, Pair, Register, Sink

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.simt.core.traffic import WARP
+from warpsmith.simt.core.results import WARP
 
-__all__ = ["REDUCTIONS", "WARP", "Warps", "ballot", "match_any", "shuffle", "votes"]
+__all__ = ["REDUCTIONS", "Warps", "ballot", "match_any", "shuffle", "votes"]
 
 
 class Warps:
