@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from warpsmith.errors import InvalidLayout
 from warpsmith.indexing import IndexingMap
+from warpsmith.indexing.points import points
 from warpsmith.simt.core.traffic import wavefronts
 from warpsmith.tile.layout import (
     AXES,
@@ -53,7 +54,7 @@ def by_search(
 
 def by_map(map: IndexingMap) -> dict[tuple[tuple[int, ...], tuple[int, ...]], set[tuple[int, ...]]]:
     """The same from every point of a map's domain."""
-    dims, symbols = map.points()
+    dims, symbols = points(map)
     results = [np.broadcast_to(each, (dims or symbols)[0].shape) for each in map.evaluate(dims, symbols)]
     return {
         (tuple(int(d[i]) for d in dims), tuple(int(s[i]) for s in symbols)): {tuple(int(r[i]) for r in results)}
