@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simt.ptx_runner import HEADER, run_body
+from simt.ptx_runner import HEADER, body_kernel, run_body
 
 from warpsmith.errors import SimulationError
 from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
@@ -253,3 +253,15 @@ def test_a_register_that_was_never_written_is_noted() -> None:
     out, stats = run_body("add.u32 %y, %x, %r9;", [1, 2])
     assert out == [1, 2]
     assert stats.undefined == ["%r9 of 'k'"]
+
+
+def test_a_text_that_runs_again_counts_anew() -> None:
+    """Wrong: what one launch counted, or where its memory lay, is there in the next launch of the same text."""
+    text = body_kernel("add.u32 %y, %x, 1;")
+    counted: list[dict[str, int]] = []
+    for more in (0, 0, 64):
+        source, out = np.arange(4, dtype=np.uint32), np.zeros(4, np.uint32)
+        stats = run_ptx(text, [source, out], PtxLaunch((1,), (4,), dynamic_shared=more))
+        counted.append(dict(stats.instructions))
+        assert out.tolist() == [1, 2, 3, 4]
+    assert counted == [counted[0]] * 3

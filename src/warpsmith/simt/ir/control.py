@@ -1,6 +1,6 @@
 """What control flow does in the simulator: loops, branches, calls; and functions of several blocks.
 
-Semantics are MLIR's and, for xla_gpu.loop, those of pipeline reference 3.
+Semantics are MLIR's and, for xla_gpu.loop, those of XLA's `xla.loop` (`xla/codegen/emitters/ir/xla_ops.td`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -106,7 +107,8 @@ def run_ptx(
     bounds or misaligned, or a torn barrier; SimulationError for a trap, an instruction that isn't known here, or
     arguments that don't fit.
     """
-    module = _parsed(text, launch.file)
+    program = _program(text, launch.file)
+    module = program.module
     if checks is not None:
         module = replace(module, origins=checks.origins)
     function = _kernel(module, launch.kernel)
@@ -114,8 +116,7 @@ def run_ptx(
     memory = Memory()
     copies, parameters, regions = _bind(module, function, buffers, memory)
     layout = Layout(module, memory, launch.dynamic_shared)
-    bodies = [f for f in module.functions.values() if f.has_body]
-    codes = {f.name: decode(module, f, layout.symbols(f), launch.worst) for f in bodies}
+    codes = program.codes(layout, launch.worst)
     counts = Counts() if checks is None or checks.found is None else Counts(checks.found)
     numbers = chosen_blocks(int(np.prod(sizes[0], dtype=np.int64)), checks.blocks if checks is not None else None)
     watch = None
@@ -125,8 +126,8 @@ def run_ptx(
             _track(watch, region, buffers[i].itemsize, i, checks)
     run = Run(module, memory, *sizes, counts, codes, launch.most_blocks, watch)
     batches = _run_batches(run, codes[function.name], parameters, layout, launch.batch_threads, numbers)
-    for original, copy in copies:
-        original[...] = copy.reshape(original.shape)
+    for original, flat in copies:
+        original[...] = flat.reshape(original.shape)
     return _stats(run, function, batches)
 
 
@@ -175,10 +176,27 @@ def simulate_ptx(
 
 
 # -------------------------------------------------------------------------------------------------------------- set-up
-@lru_cache(maxsize=32)
-def _parsed(text: str, file: str) -> PtxModule:
-    """A text's module; a kernel that runs a thousand times is read once.  Nobody changes it."""
-    return parse_ptx(text, file)
+class _Program:
+    """A text, read once and decoded once as long as its variables lie where they lay: a loop may launch it a thousand
+    times.
+    """
+
+    def __init__(self, text: str, file: str) -> None:
+        self.module = parse_ptx(text, file)
+        self._decoded: tuple[object, dict[str, Code]] | None = None
+
+    def codes(self, layout: Layout, worst: bool) -> dict[str, Code]:
+        """The functions with a body by name, nothing of them counted."""
+        symbols = {f.name: layout.symbols(f) for f in self.module.functions.values() if f.has_body}
+        key, known = (worst, symbols), self._decoded
+        if known is None or known[0] != key:
+            functions = self.module.functions
+            codes = {name: decode(self.module, functions[name], each, worst) for name, each in symbols.items()}
+            known = self._decoded = (key, codes)
+        return {name: Code(code.function, [copy(block) for block in code.blocks]) for name, code in known[1].items()}
+
+
+_program = lru_cache(maxsize=32)(_Program)
 
 
 def _kernel(module: PtxModule, name: str | None) -> Function:
