@@ -11,7 +11,7 @@ from warpsmith.arrays import Array
 from warpsmith.errors import SimulationError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
-from warpsmith.ir.core.types import MemRefType, ShapedType, TensorType, VectorType, numpy_dtype
+from warpsmith.ir.core.types import MemRefType, ShapedType, TensorType, numpy_dtype
 from warpsmith.ir.dialects.semantics import as_unsigned
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import (
@@ -26,8 +26,9 @@ from warpsmith.simt.ir.memory import (
     where_from,
 )
 from warpsmith.simt.ir.observe import Elements, saw, saw_lanes
+from warpsmith.simt.ir.vectors import lanes_of
 
-__all__ = ["ACCESSES", "constant", "positions"]
+__all__ = ["ACCESSES", "constant", "positions", "prefetch"]
 
 
 def constant(_: Interpreter, frame: Frame, op: Operation) -> None:
@@ -55,12 +56,6 @@ def _shaped(type: object) -> ShapedType:
     if not isinstance(type, (TensorType, MemRefType)):
         raise SimulationError(f"{type} isn't memory")
     return type
-
-
-def _lanes(type: object) -> int:
-    if not isinstance(type, VectorType):
-        raise SimulationError(f"{type} isn't a vector")
-    return type.elements
 
 
 def positions(
@@ -135,7 +130,7 @@ def _predicated_extract(interpreter: Interpreter, frame: Frame, op: Operation) -
 
 # -------------------------------------------------------------------------------------------------------------- vectors
 def _vector_read(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    lanes = _lanes(op.result.type)
+    lanes = lanes_of(op.result.type)
     rank = _shaped(op.operands[0].type).rank
     where = positions(interpreter, frame, op, 0, slice(1, 1 + rank), frame.mask, lanes)
     buffer = frame.buffer(op.operands[0])
@@ -145,7 +140,7 @@ def _vector_read(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
 
 def _vector_write(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     value = frame.array(op.operands[0])
-    lanes = _lanes(op.operands[0].type)
+    lanes = lanes_of(op.operands[0].type)
     rank = _shaped(op.operands[1].type).rank
     where = positions(interpreter, frame, op, 1, slice(2, 2 + rank), frame.mask, lanes)
     buffer = frame.buffer(op.operands[1])
@@ -170,14 +165,14 @@ def _masked_positions(frame: Frame, op: Operation, start: Array, offsets: Array,
 
 def _masked_load(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, mask, fallback = (frame.array(v) for v in op.operands[1:])
-    where, active = _masked_positions(frame, op, start, np.arange(_lanes(op.result.type)), mask)
+    where, active = _masked_positions(frame, op, start, np.arange(lanes_of(op.result.type)), mask)
     saw_lanes(interpreter, frame, op, _elements("load", frame.buffer(op.operands[0]), where, active))
     frame[op.result] = np.where(active, gather(frame.buffer(op.operands[0]), where), fallback)
 
 
 def _masked_store(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     start, mask, value = (frame.array(v) for v in op.operands[1:])
-    where, active = _masked_positions(frame, op, start, np.arange(_lanes(op.operands[3].type)), mask)
+    where, active = _masked_positions(frame, op, start, np.arange(lanes_of(op.operands[3].type)), mask)
     saw_lanes(interpreter, frame, op, _elements("store", frame.buffer(op.operands[0]), where, active, value))
     scatter(frame.buffer(op.operands[0]), where, value, active)
 
@@ -205,12 +200,12 @@ def _get_global(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = interpreter.machine.globals[op.str_attr("name")]
 
 
-def _prefetch(_: Interpreter, _frame: Frame, _op: Operation) -> None:
+def prefetch(_: Interpreter, _frame: Frame, _op: Operation) -> None:
     """A hint changes nothing."""
 
 
 ACCESSES: dict[str, Handler] = {
-    "xla_cpu.prefetch": _prefetch,
+    "xla_cpu.prefetch": prefetch,
     "arith.constant": constant,
     "tensor.extract": _extract,
     "tensor.insert": _insert,

@@ -19,7 +19,7 @@ from warpsmith.ir.core.llvm_types import LLVMStructType
 from warpsmith.ir.core.ssa import REGISTRY, Operation
 from warpsmith.ir.core.types import Type, VectorType, bit_width, element_type, numpy_dtype, vector
 from warpsmith.ir.dialects import semantics as sem
-from warpsmith.simt.ir.accesses import constant
+from warpsmith.simt.ir.accesses import constant, prefetch
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, PointerTable, shared_buffer, where_from
 from warpsmith.simt.ir.observe import Elements, barrier, saw, saw_lanes
@@ -276,10 +276,6 @@ def _lane_id(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = lanes(interpreter, frame).astype(np.int32)
 
 
-def _barrier(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
-    barrier(interpreter, frame, op)
-
-
 _SHUFFLES = {"bfly": "xor", "up": "up", "down": "down", "idx": "idx"}
 
 
@@ -291,12 +287,8 @@ def _shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = exchange(interpreter, frame, op, value, offset, name)[0]
 
 
-def _prefetch(_: Interpreter, _frame: Frame, _op: Operation) -> None:
-    """A hint changes nothing."""
-
-
 LLVM: dict[str, Handler] = {
-    "llvm.intr.prefetch": _prefetch,
+    "llvm.intr.prefetch": prefetch,
     **{name: _elementwise(function) for name, function in _FUNCTIONS.items()},
     "llvm.select": _select,
     "llvm.bitcast": _bitcast,
@@ -317,7 +309,7 @@ LLVM: dict[str, Handler] = {
     "llvm.extractvalue": _extract_value,
     "llvm.insertvalue": _insert_value,
     "llvm.call": _call,
-    "nvvm.barrier0": _barrier,
+    "nvvm.barrier0": barrier,
     "nvvm.read.ptx.sreg.laneid": _lane_id,
     "nvvm.shfl.sync": _shuffle,
     **{f"nvvm.read.ptx.sreg.{r}.{d}": _register for r in _REGISTERS for d in "xyz"},
