@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.tile.helpers import read
-from warpsmith.compiler.tile.cpu import compile_blocks
+from warpsmith.compiler.tile.launches import compile_blocks
 from warpsmith.runtime.cache import Cache
 
 ROOTS = """

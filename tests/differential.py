@@ -17,8 +17,8 @@ from kernel_runner import from_memory, to_memory
 
 import warpsmith.ir.dialects
 from warpsmith.arrays import Array
-from warpsmith.backends.cpu import lowering as cpu
-from warpsmith.backends.nvptx import lowering as nvptx
+from warpsmith.backends.cpu import pipeline as cpu
+from warpsmith.backends.nvptx import pipeline as nvptx
 from warpsmith.devices import Device, device
 from warpsmith.dtypes import Kind
 from warpsmith.emitters import EmittedKernel, emit
@@ -77,12 +77,12 @@ def _stored(shape: Argument) -> np.dtype[Any]:
 def passes_of(target: Device, *, vector_bits: int = 512, nontemporal: bool = False) -> list[PassCall]:
     """The target's passes with the options that its driver gives them."""
     if target.is_gpu:
-        return [PassCall(name) for name in nvptx.PASSES]
+        return [PassCall(name) for name in nvptx.FUSIONS]
     options = {
         "vectorize-cpu": {"vector_bits": vector_bits, "nontemporal": nontemporal, "stream_from": 0},
         "expand-math": {"fma": True},
     }
-    return [PassCall(name, options.get(name, {})) for name in cpu.PASSES]
+    return [PassCall(name, options.get(name, {})) for name in cpu.FUSIONS]
 
 
 def assert_close(

@@ -11,7 +11,7 @@ from fusion_corpus import REDUCERS, Case
 
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.ptxas import Cubin, assemble
-from warpsmith.compiler import architecture, lower_fusion
+from warpsmith.compiler import lower_fusion
 from warpsmith.devices import device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.fusion import FusionAnalysis, analyze
@@ -95,5 +95,5 @@ def assembled(text: str, target: str) -> tuple[str, Cubin]:
     """PTX of a fusion body, and what ptxas makes of it."""
     machine = device(target)
     lowered = lower_fusion(fusion_of(parse_hlo(body(text))), machine)
-    ptx = ptx_from_llvm(lowered.llvm, architecture(machine))
-    return ptx, assemble(ptx, architecture(machine))
+    ptx = ptx_from_llvm(lowered.code, machine.architecture)
+    return ptx, assemble(ptx, machine.architecture)

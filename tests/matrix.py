@@ -22,7 +22,7 @@ from hero_kernels import body
 from warpsmith.arrays import Array
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.ptxas import assemble
-from warpsmith.compiler import LoweredKernel, architecture, compile, lower_fusion, simulate
+from warpsmith.compiler import LoweredKernel, compile, lower_fusion, simulate
 from warpsmith.devices import device
 from warpsmith.emitters.choose import refusals
 from warpsmith.errors import UnsupportedFusion, WarpsmithError
@@ -502,9 +502,9 @@ def check(cell: Cell) -> Verdict:
     expected, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)
     taken, variant, why = "", "", ""
     if kernel is not None:
-        taken, variant = kernel.emitted.origin.emitter, kernel.emitted.origin.variant
+        taken, variant = kernel.kernel.origin.emitter, kernel.kernel.origin.variant
         if taken != cell.emitter:
-            why = next(each.reason for each in refusals(kernel.emitted) if each.emitter == cell.emitter)
+            why = next(each.reason for each in refusals(kernel.kernel) if each.emitter == cell.emitter)
     wrong: list[str] = []
 
     def compare(found: Sequence[Array], where: str) -> None:
@@ -531,7 +531,7 @@ def assembles(cell: Cell, target: str) -> str:
         return ""
     machine = device(target)
     try:
-        assemble(ptx_from_llvm(kernel.llvm, architecture(machine)), architecture(machine))
+        assemble(ptx_from_llvm(kernel.code, machine.architecture), machine.architecture)
     except WarpsmithError as error:
         return str(error)
     return ""

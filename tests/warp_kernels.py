@@ -13,9 +13,10 @@ import ml_dtypes
 import numpy as np
 
 import warpsmith.ir.dialects  # registers the ops
-from warpsmith.backends.cuda_cpp import cuda_source, lower_tile
+from warpsmith.backends.cuda_cpp import cuda_source
+from warpsmith.backends.cuda_cpp.pipeline import STRUCTURED_BLOCKS
+from warpsmith.backends.nvptx.backend import llvm_ir
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-from warpsmith.backends.nvptx.lowering import llvm_ir
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.text.parser import parse_module
@@ -57,5 +58,5 @@ def ptx(module: Operation, target: str) -> str:
 
 def cuda(module: Operation) -> str:
     """A kernel's CUDA C++."""
-    lower_tile(module)
+    run_pipeline(module, STRUCTURED_BLOCKS)
     return cuda_source(module)

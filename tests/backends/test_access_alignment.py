@@ -19,7 +19,7 @@ ACCESS = re.compile(r"\b(ld|st)\.global(?:\.nc)?((?:\.v\d)?\.b\d+)")
 
 def accesses(text: str) -> Counter[str]:
     kernel = lower_fusion(fusion_of(parse_hlo(body(text))), device("sm_90"))
-    return Counter("".join(each) for each in ACCESS.findall(ptx_from_llvm(kernel.llvm, "sm_90")))
+    return Counter("".join(each) for each in ACCESS.findall(ptx_from_llvm(kernel.code, "sm_90")))
 
 
 # What XLA's own PTX has for these: 64 bits each way for one complex number, 128 for two.

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warpsmith.ir.dialects
-from warpsmith.backends.cuda_cpp import cuda_source, lower_tile
+from warpsmith.backends.cuda_cpp import cuda_source
 from warpsmith.backends.cuda_cpp.literals import float_literal, integer_value
+from warpsmith.backends.cuda_cpp.pipeline import STRUCTURED_BLOCKS
 from warpsmith.backends.cuda_cpp.types import INT, Expr, atom, binary, prefix
 from warpsmith.cli import main
 from warpsmith.compiler import stage_text
@@ -25,6 +26,7 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.ir.core.attributes import float_attr
 from warpsmith.ir.core.types import BF16, F16, F32, F64, Type
 from warpsmith.ir.text.parser import parse_module
+from warpsmith.passes.manager import run_pipeline
 
 assert warpsmith.ir.dialects.arith
 
@@ -147,7 +149,7 @@ module {
     return
   }
 }""")
-    lower_tile(module)
+    run_pipeline(module, STRUCTURED_BLOCKS)
     assert (
         cuda_source(module)
         == """\

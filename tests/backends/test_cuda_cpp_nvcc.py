@@ -16,7 +16,8 @@ from fusion_corpus import CASES, Case, inputs_of
 from hero_kernels import case
 from kernel_runner import from_memory, to_memory
 
-from warpsmith.backends.cuda_cpp import cuda_source, lower
+from warpsmith.backends.cuda_cpp import cuda_source
+from warpsmith.backends.cuda_cpp.backend import CudaCpp
 from warpsmith.backends.cuda_cpp.helpers import preamble
 from warpsmith.backends.nvptx.cuda_files import HELP, find
 from warpsmith.devices import device
@@ -67,7 +68,7 @@ def test_nvccs_ptx_agrees_with_the_interpreter(each: Case, target: str, tmp_path
     arrays = inputs_of(each, module)
     expected, bounds = evaluate_with_bounds(module, *arrays, op_ulp_bound=bound)
     kernel = emit(fusion_of(module), device(target))
-    lower(kernel.module)
+    CudaCpp(device(target)).lower(kernel, keep="ir")
     ptx = compiled(cuda_source(kernel.module), target, tmp_path)
     shapes = kernel.arguments
     inputs = [to_memory(array, shape) for array, shape in zip(arrays, shapes, strict=False)]
@@ -94,7 +95,7 @@ def test_fmad_changes_nothing(tmp_path: Path) -> None:
         ROOT r = f32[64] add(m, y)""",
     )
     kernel = emit(fusion_of(fused.module()), device("sm_90"))
-    lower(kernel.module)
+    CudaCpp(device("sm_90")).lower(kernel, keep="ir")
     text = cuda_source(kernel.module)
     plain = re.sub(r"__fmul_rn\(([^,]+), ([^)]+)\)", r"\1 * \2", text)
     assert "fma." in compiled(plain, "sm_90", tmp_path)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from warpsmith.backends.cpu import jit as llvm_jit
-from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.cpu.backend import Cpu
+from warpsmith.backends.cpu.pipeline import FUSIONS
 from warpsmith.backends.nvptx import codegen as nvptx_codegen
 from warpsmith.backends.nvptx import libdevice
 from warpsmith.compiler import compile
@@ -119,8 +120,8 @@ def lowered(text: str, *, f16: bool) -> str:
         "expand-math": {"fma": False},
         "expand-small-floats": {"f16": f16},
     }
-    run_pipeline(kernel.module, [PassCall(name, options.get(name, {})) for name in cpu.PASSES])
-    return cpu.llvm_ir(kernel.module)
+    run_pipeline(kernel.module, [PassCall(name, options.get(name, {})) for name in FUSIONS])
+    return Cpu(device("cpu")).code(kernel.module)
 
 
 @pytest.mark.skipif(not llvm_jit.host_target()[0].startswith("x86_64"), reason="the plain processor here is an x86")

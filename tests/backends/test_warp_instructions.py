@@ -14,12 +14,14 @@ from needs import needs_ptxas
 from warp_kernels import DTYPES, TARGETS, cuda, in_registers, ptx, staged
 
 from warpsmith.arrays import Array
-from warpsmith.backends.cuda_cpp import cuda_source, lower_tile
+from warpsmith.backends.cuda_cpp import cuda_source
+from warpsmith.backends.cuda_cpp.pipeline import STRUCTURED_BLOCKS
 from warpsmith.backends.nvptx import codegen as nvptx_codegen
 from warpsmith.backends.nvptx import ptxas
 from warpsmith.backends.nvptx.cuda_files import HELP, find
 from warpsmith.errors import LoweringError
 from warpsmith.ir.text.parser import parse_module
+from warpsmith.passes.manager import run_pipeline
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
@@ -364,6 +366,6 @@ def test_nvcc_takes_the_text(target: str, tmp_path: Path) -> None:
     for element in ELEMENTS:
         modules += [staged(element, target, stores=target != "sm_80"), in_registers(element, target)]
     for module in modules:
-        lower_tile(module)
+        run_pipeline(module, STRUCTURED_BLOCKS)
     text = compiled(cuda_source(*modules), target, tmp_path)
     assert text.count("mma.sync.aligned.m16n8k16") == 1 + 2 * (4 + 2)  # nvcc unrolls

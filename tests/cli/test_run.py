@@ -384,8 +384,8 @@ def test_ir_can_be_read_when_llvm_refuses_it(
     def refused(*_: object, **__: object) -> None:
         raise LoweringError("LLVM stopped")
 
-    monkeypatch.setattr("warpsmith.compiler.driver.KernelLoader.add", refused)
-    monkeypatch.setattr("warpsmith.compiler.driver.PtxBatch.add", refused)
+    monkeypatch.setattr("warpsmith.backends.cpu.loader.KernelLoader.add", refused)
+    monkeypatch.setattr("warpsmith.backends.nvptx.codegen.PtxBatch.add", refused)
     status, out, err = run(capsys, "compile", hlo, "--target", target, "--stage", stage)
     assert (status, err) == (0, "")
     assert {"hlo": "ENTRY", "emitted": "func.func", "lowered": "llvm.func", "llvm": "define"}[stage] in out
@@ -401,7 +401,7 @@ def test_a_dump_has_the_ir_when_llvm_refuses_it(
     def refused(*_: object, **__: object) -> None:
         raise LoweringError("LLVM stopped")
 
-    monkeypatch.setattr("warpsmith.compiler.driver.PtxBatch.add", refused)
+    monkeypatch.setattr("warpsmith.backends.nvptx.codegen.PtxBatch.add", refused)
     assert run(capsys, "compile", hlo, "--dump-to", str(tmp_path / "d"))[0] == 2
     assert len(list((tmp_path / "d").glob("*.ll"))) == 1
     assert (tmp_path / "d" / "index.txt").exists()

@@ -9,11 +9,10 @@ import pytest
 from work import calls_of
 
 import warpsmith as ws
+from warpsmith.backends.cpu.loader import KernelLoader
 from warpsmith.backends.llvm import isolate as llvm_isolate
 from warpsmith.backends.nvptx.codegen import PtxBatch, ptx_from_llvm
 from warpsmith.errors import LoweringError, UnsupportedFusion
-from warpsmith.runtime.cache import Cache
-from warpsmith.runtime.cpu_executable import KernelLoader
 
 ABORTS = """
 declare float @llvm.tanh.f32(float)
@@ -69,7 +68,7 @@ def test_little_work_starts_no_worker() -> None:
 
 def test_equal_modules_are_compiled_once() -> None:
     text = "define i64 @k() {\n  ret i64 7\n}\n"
-    loader = KernelLoader(3, cache=Cache(None))
+    loader = KernelLoader(3)
     for each in (text, text.replace("7", "8"), text):
         loader.add(each)
     first, second, third = loader.results()

@@ -14,8 +14,7 @@ from needs import needs_ptxas
 
 import warpsmith as ws
 from warpsmith.cli import main
-from warpsmith.compiler import compile, simulate, stage_text
-from warpsmith.compiler.driver import scheduled
+from warpsmith.compiler import compile, program, simulate, stage_text
 from warpsmith.devices import device
 from warpsmith.fusion.scatters import Scatter, order_matters
 from warpsmith.hlo.module import HloInstruction, HloModule
@@ -252,7 +251,7 @@ def test_scatters_of_which_any_order_gives_the_same_keep_their_steps(text: str, 
     if matters:
         assert variants(module)[-1].startswith("ordered")
     else:
-        plain, flagged = (scheduled(module, device("sm_90"), deterministic=each)[0] for each in (False, True))
+        plain, flagged = (program(module, "sm_90", deterministic=each).module for each in (False, True))
         assert str(plain) == str(flagged)
 
 
@@ -326,7 +325,7 @@ def test_the_rewritten_module_means_the_same(monkeypatch: pytest.MonkeyPatch) ->
     for name, (text, number) in FUSIONS.items():
         module = parse_hlo(body(text))
         arrays = inputs(module, number)
-        new = scheduled(module, device("sm_90"), deterministic=True)[0]
+        new = program(module, "sm_90", deterministic=True).module
         assert parse_hlo(str(new)) == new
         for a, b in zip(ws.evaluate(module, *arrays), ws.evaluate(new, *arrays), strict=True):
             assert a.tobytes() == b.tobytes(), name

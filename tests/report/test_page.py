@@ -67,7 +67,7 @@ def test_every_pass_is_named_with_its_change() -> None:
     (_, kernel) = kernel_steps(parse_hlo(TEXT), "sm_90")[0]
     for name in {name for name, _ in kernel.steps}:
         assert name in text
-    texts = [kernel.emitted_text, *(text for _, text in kernel.steps)]
+    texts = [kernel.emitted_text(), *(text for _, text in kernel.steps)]
     changed = sum(before != after for before, after in pairwise(texts))
     assert len(re.findall(r'<span class="plus">\+[\d,]+</span> <span class="minus">', text)) == changed > 5
     assert len(kernel.step_ops) == len(kernel.steps) + 1

@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 
 from tests.tile.helpers import SEED, body, read
+from warpsmith.backends.nvptx.backend import Nvptx
+from warpsmith.backends.nvptx.gpu import Word
 from warpsmith.cli import main
-from warpsmith.compiler.tile import cuda as tile_cuda
 from warpsmith.compiler.tile.arguments import Bound, bind_arguments
+from warpsmith.compiler.tile.launches import TileExecutable
 from warpsmith.compiler.tile.programs import run_tile
 from warpsmith.devices import device
 from warpsmith.errors import RuntimeFailure, ToolMissing, UsageError
 from warpsmith.runtime.cuda import driver as cuda_driver
-from warpsmith.runtime.cuda.driver import Argument, CudaDevice, LibCuda, Out, packed
+from warpsmith.runtime.cuda.driver import CudaDevice, LibCuda, Out, packed
 from warpsmith.tile.dispatch import dispatch
 
 
@@ -96,9 +98,7 @@ def floats(memory: dict[int, Any], address: bytes) -> np.ndarray:
 
 
 def test_arguments_lie_side_by_side_each_at_a_multiple_of_its_size() -> None:
-    data, places = packed(
-        [Argument("i", -2), Argument("Q", 1 << 40), Argument("?", 1), Argument("e", 1.5), Argument("d", 2.5)]
-    )
+    data, places = packed([Word("i", -2), Word("Q", 1 << 40), Word("?", 1), Word("e", 1.5), Word("d", 2.5)])
     assert places == [0, 8, 16, 18, 24]
     assert struct.unpack_from("=i", data, 0) == (-2,)
     assert struct.unpack_from("=Q", data, 8) == (1 << 40,)
@@ -145,12 +145,12 @@ def test_scalars_go_with_the_type_that_the_kernel_has(monkeypatch: pytest.Monkey
     assert run_tile(read(text), {"n": 5, "x": 0.5}, platform="cuda").ok
 
 
-def executable_and_arguments(driver: FakeDriver) -> tuple[tile_cuda.CudaExecutable, Bound]:
+def executable_and_arguments(driver: FakeDriver) -> tuple[TileExecutable, Bound]:
     """The seed program on a driver, and random arrays for it."""
     kernel = read(SEED)
     dispatched = dispatch(kernel, device("sm_90"))
-    bound = bind_arguments(kernel, dispatched.module, None, 0)
-    return tile_cuda.CudaExecutable(dispatched, device("sm_90"), CudaDevice(driver)), bound
+    bound = bind_arguments(dispatched, None, 0)
+    return TileExecutable(dispatched, Nvptx(device("sm_90"), CudaDevice(driver))), bound
 
 
 def test_memory_goes_back_when_a_launch_fails() -> None:

@@ -36,7 +36,7 @@ def version(ptx: str) -> str:
 @pytest.mark.parametrize(("inputs", "expected"), [(543, "8.0"), (544, "8.1")])
 def test_more_than_544_buffers_take_a_ptx_version_that_allows_them(inputs: int, expected: str) -> None:
     """4,352 bytes of parameters before PTX 8.1; with one too many ptxas refuses the text."""
-    llvm = lower_fusion(total(inputs), device("sm_90")).llvm
+    llvm = lower_fusion(total(inputs), device("sm_90")).code
     ptx = ptx_from_llvm(llvm, "sm_90")
     assert version(ptx) == expected
     assert assemble(ptx, "sm_90").kernels

@@ -12,9 +12,9 @@ from hero_kernels import body, rows
 from simt.mutations import Runner
 
 from warpsmith.arrays import Array
-from warpsmith.backends.nvptx import lowering as nvptx
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-from warpsmith.compiler import architecture, lower_fusion
+from warpsmith.backends.nvptx.pipeline import STRUCTURED
+from warpsmith.compiler import lower_fusion
 from warpsmith.devices import device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.hlo.module import HloModule
@@ -27,8 +27,6 @@ from warpsmith.simt.core.results import Finding
 from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["KERNELS", "CleanKernel", "clean_kernel"]
-
-_FLATTENING = ("convert-scf-to-cf", "convert-to-llvm")
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,6 @@ def clean_kernel(name: str) -> CleanKernel:
     hlo = parse_hlo(KERNELS[name])
     target = device("H200")
     kernel = emit(fusion_of(hlo), target)
-    run_pipeline(kernel.module, [each for each in nvptx.PASSES if each not in _FLATTENING])
-    ptx = ptx_from_llvm(lower_fusion(fusion_of(hlo), target).llvm, architecture(target))
+    run_pipeline(kernel.module, STRUCTURED)
+    ptx = ptx_from_llvm(lower_fusion(fusion_of(hlo), target).code, target.architecture)
     return CleanKernel(kernel.module, len(kernel.outputs), ptx, hlo, kernel)

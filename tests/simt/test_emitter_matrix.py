@@ -177,7 +177,7 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
     module = parse_hlo(body(scattered(dtype, count)).replace("HloModule m\n", "HloModule m\n" + more))
     (step,) = make_schedule(wrap(module)).steps
     kernel = lower_fusion(step.instruction, device("sm_90"))
-    (output,) = kernel.emitted.outputs
+    (output,) = kernel.kernel.outputs
     assert output.whole_words
     numpy = by_name(dtype).numpy
     each = 4 // numpy.itemsize
@@ -186,9 +186,9 @@ def test_steps_on_narrow_elements_lose_no_neighbour(dtype: str, count: int) -> N
     indices = np.tile(np.arange(count, dtype=np.int32), 40)
     updates = np.ones(40 * count, numpy)
     run_ptx(
-        ptx_from_llvm(kernel.llvm, "sm_90"),
+        ptx_from_llvm(kernel.code, "sm_90"),
         [memory, indices, updates, memory],
-        PtxLaunch(kernel.emitted.launch.grid, kernel.emitted.launch.block),
+        PtxLaunch(kernel.kernel.launch.grid, kernel.kernel.launch.block),
     )
     assert memory[:count].tolist() == [40] * count
     assert (memory[count:] == 77).all()

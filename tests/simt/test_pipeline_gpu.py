@@ -9,7 +9,7 @@ from needs import needs_ptxas
 
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.ptxas import assemble
-from warpsmith.compiler import architecture, lower_fusion
+from warpsmith.compiler import lower_fusion
 from warpsmith.devices import device
 
 OTHER_ARCHITECTURES = ("sm_80", "sm_100")
@@ -31,6 +31,6 @@ def test_ptxas_accepts_the_code(name: str) -> None:
     targets = ["sm_90"] if number % 4 else ["sm_90", OTHER_ARCHITECTURES[number // 4 % 2]]
     for target in targets:
         machine = device(target)
-        ptx = ptx_from_llvm(lower_fusion(fusion, machine).llvm, architecture(machine))
-        cubin = assemble(ptx, architecture(machine))
+        ptx = ptx_from_llvm(lower_fusion(fusion, machine).code, machine.architecture)
+        cubin = assemble(ptx, machine.architecture)
         assert [kernel.name for kernel in cubin.kernels] == ["main"]

@@ -35,13 +35,13 @@ LARGE = [name for name, case in CASES.items() if case.large][::2]
 def run_on(module: HloModule, arrays: Sequence[Array], target: str) -> tuple[list[Array], PtxStats]:
     """The one kernel of a module as PTX for `target`, on arrays in logical order."""
     lowered = lower_fusion(fusion_of(module), device(target))
-    kernel = lowered.emitted
+    kernel = lowered.kernel
     shapes = kernel.arguments
     flat = [to_memory(array, shape) for array, shape in zip(arrays, shapes, strict=False)]
     outputs = shapes[len(arrays) :]
     blanks = [np.zeros(0, shape.dtype.numpy).real.dtype for shape in outputs]
     found, stats = simulate_ptx(
-        ptx_from_llvm(lowered.llvm, target),
+        ptx_from_llvm(lowered.code, target),
         flat,
         [(t, s.elements * (2 if s.dtype.is_complex else 1)) for t, s in zip(blanks, outputs, strict=True)],
         PtxLaunch(kernel.launch.grid, kernel.launch.block, aliases=kernel.aliases),

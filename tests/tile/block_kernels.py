@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.cpu.backend import Cpu
+from warpsmith.backends.cpu.pipeline import BLOCKS
+from warpsmith.devices import device
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import MemRefType, numpy_dtype
@@ -86,8 +88,8 @@ def native(text: str, *inputs: Array) -> Array:
     entry = func.entry(module)
     out = _zeros(entry.body.args[-1].type)
     groups = _work_groups(entry)
-    cpu.lower_blocks(module)
-    (code,) = load_kernels([cpu.llvm_ir(module)])
+    run_pipeline(module, BLOCKS)
+    (code,) = load_kernels([Cpu(device("cpu")).code(module)])
     kernel = CpuKernel(code, "main", groups, [ArgSpec()] * (len(inputs) + 1))
     kernel.launch([pointer(array) for array in (*inputs, out)])
     return out

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tests.tile.block_kernels import block_kernel, native, simulated
-from warpsmith.backends.cpu import lowering as cpu
+from warpsmith.backends.cpu.pipeline import BLOCKS
 from warpsmith.errors import LoweringError
 from warpsmith.ir.text.parser import parse_module
+from warpsmith.passes.manager import run_pipeline
 from warpsmith.passes.threads_to_loops.memories import MOST_BYTES
 
 STORE_TILE = """
@@ -673,4 +674,4 @@ REFUSED: dict[str, tuple[str, str]] = {
 def test_what_loops_over_threads_cannot_do_is_refused(name: str) -> None:
     body, words = REFUSED[name]
     with pytest.raises(LoweringError, match=words):
-        cpu.lower_blocks(parse_module(block_kernel(body)))
+        run_pipeline(parse_module(block_kernel(body)), BLOCKS)

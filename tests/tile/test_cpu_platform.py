@@ -14,7 +14,7 @@ from tests.tile.helpers import IMPORTS, SEED, body, read
 from tests.tile.matrix_programs import async_copy, matrix_copy, product, relayout
 from tests.tile.random_programs import GENERATORS
 from warpsmith.cli import main
-from warpsmith.compiler.tile.cpu import compile_blocks
+from warpsmith.compiler.tile.launches import compile_blocks
 from warpsmith.compiler.tile.programs import run_tile
 from warpsmith.errors import ArgumentMismatch, DispatchFailed, LoweringError, UsageError
 from warpsmith.runtime import cpu_executable
@@ -120,7 +120,7 @@ def test_an_index_out_of_bounds_is_found_before_native_code_runs(monkeypatch: py
     def launch(*_: object) -> None:
         raise AssertionError("native code ran")
 
-    monkeypatch.setattr(cpu_executable.CpuKernel, "launch", launch)
+    monkeypatch.setattr(cpu_executable, "run_on_all_cores", launch)
     result = run_tile(read(body("B[tid + 60, 0] = A[tid, 0]")), platform="cpu")
     assert not result.ok
     assert "64 elements" in str(result.findings[0])
@@ -132,7 +132,7 @@ def test_an_index_outside_of_a_view_of_unknown_extents_is_found_before_native_co
     def launch(*_: object) -> None:
         raise AssertionError("native code ran")
 
-    monkeypatch.setattr(cpu_executable.CpuKernel, "launch", launch)
+    monkeypatch.setattr(cpu_executable, "run_on_all_cores", launch)
     text = body('V = B.view("int32")\nV[tid, 0] = 1', parameters=SYMBOLIC, block=64)
     result = run_tile(read(text), [np.ones((3, 8), np.float32), np.zeros((3, 8), np.float32)], platform="cpu")
     assert not result.ok

@@ -113,7 +113,7 @@ def test_stmatrix_needs_compute_capability_9_and_ldmatrix_7_5() -> None:
     assert [name for name, _ in variants(kernel, "sm_80")] == ["gmem_smem", "ldstmatrix", "reg", "gmem_smem"]
     good(run_tile(kernel, target="sm_80"))
     older = dataclasses.replace(device("sm_80"), compute_capability=(7, 0))
-    chosen = dispatch.dispatch(kernel, older).choices
+    chosen = dispatch.dispatch(kernel, older).origin.choices
     assert [each.variant for each in chosen] == ["gmem_smem", "reg", "reg", "gmem_smem"]
     assert (
         "ldstmatrix (20)",

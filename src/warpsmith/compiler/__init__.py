@@ -1,19 +1,10 @@
-"""The driver: a module in, an executable out.
+"""The driver: a module or a tile program in, an executable out.
 
     HLO -> wrap -> plan -> for each kernel: emit -> passes -> LLVM IR -> machine code (CPU) or PTX (GPU)
 
-`lowering` takes one fusion to LLVM IR, `driver` a whole module to an executable, `plans` numbers the schedule's buffers
-for the runtime, `host` and `products` are what runs on the host, `simulated` runs a GPU's kernels without a GPU,
-`bisection` finds the pass that changed a result.
-
-    tile_programs   the driver of tile kernels: stages, and `run_tile`, which compares two ways to run one
-    tile_files      kernels out of files
-    tile_arguments, tile_memory
-                    arrays checked against parameters; arrays as a kernel's memory and back
-    tile_cpu, tile_cuda
-                    native code of this computer's processor, or of its GPU
-    tile_reference, tile_meaning, tile_places
-                    the meaning of primitives, by numpy: the walk, what each does, where its elements are
+`lowering` has a module's kernels, lowered once for whoever asks; `driver` makes an executable of them, `plans` numbers
+the schedule's buffers for the runtime, `simulated` runs a GPU's kernels without a GPU, `bisection` finds the pass that
+changed a result.  `tile/` is the same for tile programs.
 """
 
 from __future__ import annotations
@@ -22,36 +13,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from warpsmith.compiler.driver import (
-        check_stage,
-        compile,
-        kernel_steps,
-        stage_bytes,
-        stage_names,
-        stage_text,
-        time_passes,
-    )
-    from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
+    from warpsmith.compiler.driver import check_stage, compile, kernel_steps, stage_bytes, stage_text, time_passes
+    from warpsmith.compiler.lowering import LoweredKernel, lower_fusion, program
     from warpsmith.compiler.simulated import Simulation, simulate
 
 __all__ = [
     "LoweredKernel",
     "Simulation",
-    "architecture",
     "check_stage",
     "compile",
     "kernel_steps",
     "lower_fusion",
+    "program",
     "simulate",
     "stage_bytes",
-    "stage_names",
     "stage_text",
     "time_passes",
 ]
 
 # Tile programs need none of this, and it takes most of a second to import.
 _HOMES: dict[str, str] = {
-    **dict.fromkeys(("LoweredKernel", "architecture", "lower_fusion"), "lowering"),
+    **dict.fromkeys(("LoweredKernel", "lower_fusion", "program"), "lowering"),
     **dict.fromkeys(("Simulation", "simulate"), "simulated"),
 }
 

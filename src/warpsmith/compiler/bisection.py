@@ -10,39 +10,30 @@ when it raises, or when it leaves IR that doesn't verify.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.backends.cpu import lowering as cpu
-from warpsmith.backends.nvptx import lowering as nvptx
-from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-from warpsmith.compiler.driver import compile, scheduled
-from warpsmith.compiler.lowering import architecture
-from warpsmith.devices import Device, device
-from warpsmith.emitters import EmittedKernel, emit
-from warpsmith.emitters.kernel.types import scalar_type
+from warpsmith.backends import backend_of
+from warpsmith.backends.simulator.launch import run_ir, run_ptx
+from warpsmith.compiler.lowering import LoweredKernel, Program, program
+from warpsmith.emitters import EmittedKernel
 from warpsmith.errors import SimulationError, WarpsmithError
 from warpsmith.hlo.edit import extract
 from warpsmith.hlo.evaluator import Value, evaluate, evaluate_with_bounds, within_bounds
 from warpsmith.hlo.evaluator.interpreter import arguments_of
 from warpsmith.hlo.module import HloInstruction, HloModule
 from warpsmith.ir.core.ssa import Operation, Trait
-from warpsmith.ir.core.types import numpy_dtype
 from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.text.printer import print_module
-from warpsmith.kernel import Argument
 from warpsmith.numerics.bounds import bound
-from warpsmith.numerics.modes import mode
 from warpsmith.passes.manager import lookup
 from warpsmith.records import Record
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Finding
-from warpsmith.simt.ir.launch import run_kernel, watch_kernel
-from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["Bisection", "Culprit", "Difference", "bisect"]
 
@@ -113,15 +104,13 @@ def bisect(module: HloModule, *arrays: Any, target: str = "sm_90", numerics: str
     Raises what `compile` raises before there is IR (UnknownTarget, InvalidHlo, UnsupportedFusion), and what `evaluate`
     raises.
     """
-    mode(numerics)
-    chosen = device(target)
-    wrapped, schedule = scheduled(module, chosen)
-    fusions = list(dict.fromkeys(schedule.kernel_fusions()))
-    known = _operand_values(wrapped, fusions, arrays)
+    whole = program(module, target, numerics=numerics)
+    fusions = list(dict.fromkeys(whole.schedule.kernel_fusions()))
+    known = _operand_values(whole.module, fusions, arrays)
     steps: list[tuple[str, int]] = []
     for fusion in fusions:
         if all(operand in known for operand in fusion.operands):
-            check = _KernelCheck(wrapped, fusion, [known[operand] for operand in fusion.operands], chosen, numerics)
+            check = _KernelCheck(whole, fusion, [known[operand] for operand in fusion.operands])
             try:
                 check.run()
             except _Found as found:
@@ -155,16 +144,12 @@ def _operand_values(
 class _KernelCheck:
     """One kernel, step by step."""
 
-    def __init__(
-        self, module: HloModule, fusion: HloInstruction, inputs: Sequence[Array], target: Device, numerics: str
-    ) -> None:
-        self.fusion, self.target, self.numerics = fusion, target, numerics
-        self.alone = extract(module, fusion)
+    def __init__(self, whole: Program, fusion: HloInstruction, inputs: Sequence[Array]) -> None:
+        self.whole, self.fusion, self.inputs = whole, fusion, inputs
+        self.device, self.backend = whole.device, backend_of(whole.device)
         unique = dict(zip(fusion.operands, inputs, strict=True))
-        self.arguments = list(unique.values())
-        self.inputs = inputs
-        self.expected, self.bounds = evaluate_with_bounds(self.alone, *self.arguments, op_ulp_bound=bound)
-        self.passes = nvptx.PASSES if target.is_gpu else cpu.PASSES
+        alone = extract(whole.module, fusion)
+        self.expected, self.bounds = evaluate_with_bounds(alone, *unique.values(), op_ulp_bound=bound)
         self.ran = 0
         self.index = 0
         self.text = ""
@@ -172,14 +157,13 @@ class _KernelCheck:
 
     def run(self) -> None:
         """Raises `_Found`."""
-        kernel = emit(self.fusion, self.target, numerics=self.numerics)
-        self.bytes_moved = kernel.bytes_moved
+        kernel = self.whole.emit(self.fusion)
         self._start(kernel)
         try:
-            self._lower(kernel.module, lambda index, name, module: self._after(index, name, module, kernel))
+            lowered = self.backend.lower(kernel, on_after=lambda i, name, module: self._after(i, name, module, kernel))
         except WarpsmithError as error:
-            raise self._raised(error) from error
-        self._code(kernel)
+            raise self._raised(error, kernel) from error
+        self._code(lowered)
 
     def _start(self, kernel: EmittedKernel) -> None:
         self._verified(kernel.module, EMISSION, "")
@@ -187,12 +171,6 @@ class _KernelCheck:
         self.inexact = _inexact(kernel.module)
         self.results = self._simulated(kernel, EMISSION, "")
         self._within(self.results, self.expected, EMISSION, "the reference interpreter's values", "")
-
-    def _lower(self, module: Operation, after: Callable[[int, str, Operation], None]) -> None:
-        if self.target.is_gpu:
-            nvptx.lower(module, after)
-        else:
-            cpu.lower(module, after, bytes_moved=self.bytes_moved)
 
     def _after(self, index: int, name: str, module: Operation, kernel: EmittedKernel) -> None:
         before, self.text = self.text, print_module(module)
@@ -209,12 +187,12 @@ class _KernelCheck:
             self.results = results
         self.index = index + 1
 
-    def _code(self, kernel: EmittedKernel) -> None:
+    def _code(self, lowered: LoweredKernel) -> None:
         """The last step: what LLVM makes of the lowered IR."""
-        name = _CODE[self.target.is_gpu]
+        name = _CODE[self.device.is_gpu]
         self.ran += 1
         try:
-            results = self._ptx(kernel) if self.target.is_gpu else self._machine_code()
+            results = self._machine_code(lowered, name)
         except SimulationError as error:
             raise _Found(self._culprit(name, "bit-exact", "access", str(error))) from error
         except WarpsmithError as error:
@@ -225,34 +203,33 @@ class _KernelCheck:
             self._same(results, name, "")
 
     # ------------------------------------------------------------------------------------------------------- running
+    def _buffers(self, kernel: EmittedKernel) -> list[Array | None]:
+        flat = [each.to_memory(array) for array, each in zip(self.inputs, kernel.inputs, strict=True)]
+        return [*flat, *[None] * len(kernel.outputs)]
+
     def _simulated(self, kernel: EmittedKernel, step: str, diff: str) -> list[Array]:
         self.ran += 1
-        flat = [_reals(each.to_memory(array)) for array, each in zip(self.inputs, kernel.inputs, strict=True)]
-        outputs = [(_size(each), numpy_dtype(scalar_type(each.dtype))) for each in kernel.outputs]
         contract = lookup(step).contract if step != EMISSION else ""
+        watch = Checks(device=self.device) if self.device.is_gpu else None
         try:
-            if self.target.is_gpu:
-                found, launch = watch_kernel(kernel.module, flat, outputs, Checks(device=self.target))
-                self._no_findings(launch.findings, step, contract, diff)
-            else:
-                found = run_kernel(kernel.module, flat, outputs)
+            found, launch = run_ir(kernel, kernel.module, self._buffers(kernel), watch)
         except SimulationError as error:
             raise _Found(self._culprit(step, contract, "access", str(error), diff)) from error
+        if launch is not None:
+            self._no_findings(launch.findings, step, contract, diff)
         return [made.from_memory(data) for data, made in zip(found, kernel.outputs, strict=True)]
 
-    def _ptx(self, kernel: EmittedKernel) -> list[Array]:
-        flat = [each.to_memory(array) for array, each in zip(self.inputs, kernel.inputs, strict=True)]
-        wanted = [(each.dtype.numpy, each.elements) for each in kernel.outputs]
-        text = ptx_from_llvm(nvptx.llvm_ir(kernel.module), architecture(self.target))
-        words = [i for i, each in enumerate(kernel.outputs) if each.whole_words]
-        launch = PtxLaunch(kernel.launch.grid, kernel.launch.block, aliases=kernel.aliases, words=words)
-        found, stats = simulate_ptx(text, flat, wanted, launch, Checks(device=self.target))
-        self._no_findings(stats.findings, _CODE[True], "bit-exact", "")
+    def _machine_code(self, lowered: LoweredKernel, name: str) -> list[Array]:
+        """PTX in the simulator; a CPU's code as it is."""
+        kernel, buffers = lowered.kernel, self._buffers(lowered.kernel)
+        (code,) = self.backend.load([lowered])
+        if self.device.is_gpu:
+            found, launch = run_ptx(kernel, code, buffers, Checks(device=self.device))
+        else:
+            found, launch = self.backend.launch(lowered, code, buffers)
+        if launch is not None:
+            self._no_findings(launch.findings, name, "bit-exact", "")
         return [made.from_memory(data) for data, made in zip(found, kernel.outputs, strict=True)]
-
-    def _machine_code(self) -> list[Array]:
-        exe = compile(self.alone, self.target.name, numerics=self.numerics, cache=False)
-        return list(exe(*self.arguments))
 
     # ------------------------------------------------------------------------------------------------------- verdicts
     def _no_findings(self, findings: Sequence[Finding], step: str, contract: str, diff: str) -> None:
@@ -315,8 +292,9 @@ class _KernelCheck:
                 values = (str(arrays[output][at]) for arrays in (before, results, self.expected))
                 yield Difference(output, at, *values)
 
-    def _raised(self, error: WarpsmithError) -> _Found:
-        step = self.passes[min(self.index, len(self.passes) - 1)]
+    def _raised(self, error: WarpsmithError, kernel: EmittedKernel) -> _Found:
+        passes = self.backend.pipeline(kernel)
+        step = passes[min(self.index, len(passes) - 1)].name
         return _Found(self._culprit(step, lookup(step).contract, "raised", str(error)))
 
     def _culprit(self, step: str, contract: str, what: str, message: str, diff: str = "") -> Culprit:
@@ -326,15 +304,6 @@ class _KernelCheck:
 def _inexact(module: Operation) -> bool:
     """Whether a function is left whose expansion may differ from the simulator's own value of it."""
     return any(op.row.has(Trait.INEXACT) for op in module.walk())
-
-
-def _size(each: Argument) -> int:
-    return each.elements * (2 if each.dtype.is_complex else 1)
-
-
-def _reals(array: Array) -> Array:
-    """Complex numbers as pairs of reals, as the IR has them."""
-    return array.view(f"f{array.itemsize // 2}") if array.dtype.kind == "c" else array
 
 
 def _bits(array: Array) -> Array:

@@ -1,18 +1,15 @@
 """Stage `cuda`: all kernels of a module as one text of CUDA C++.
 
-In: fusions, a device.  Out: text.  Kernels are called as their fusions, parameters as the HLO parameters and roots.
+In: a program.  Out: text.  Kernels are called as their fusions, parameters as the HLO parameters and roots.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from warpsmith.backends.cuda_cpp import cuda_source, lower
-from warpsmith.devices import Device
-from warpsmith.emitters import EmittedKernel, emit
+from warpsmith.backends.cuda_cpp.backend import CudaCpp
+from warpsmith.compiler.lowering import LoweredKernel, Program
 from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
 
 __all__ = ["cuda_text"]
@@ -20,20 +17,18 @@ __all__ = ["cuda_text"]
 _PLAIN = re.compile(r"(param|parameter|p)?[_.]?\d*")
 
 
-def cuda_text(fusions: Iterable[HloInstruction], target: Device, *, numerics: str = "strict") -> str:
-    """The CUDA C++ of the fusions' kernels for a GPU."""
-    return cuda_source(*(_module(each, target, numerics) for each in fusions))
+def cuda_text(whole: Program) -> str:
+    """The CUDA C++ of a program's kernels for a GPU."""
+    backend = CudaCpp(whole.device)
+    kernels = [whole.lower(each, backend, name=each.name, keep="ir") for each in whole.fusions]
+    for kernel, fusion in zip(kernels, whole.fusions, strict=True):
+        _name_parameters(kernel, fusion)
+    return backend.source(kernels)
 
 
-def _module(fusion: HloInstruction, target: Device, numerics: str) -> Operation:
-    kernel = emit(fusion, target, numerics=numerics, name=fusion.name)
-    lower(kernel.module)
-    _name_parameters(kernel, fusion)
-    return kernel.module
-
-
-def _name_parameters(kernel: EmittedKernel, fusion: HloInstruction) -> None:
+def _name_parameters(lowered: LoweredKernel, fusion: HloInstruction) -> None:
     """By the kernel's own names; inputs that have none, by what is passed."""
+    kernel = lowered.kernel
     passed = [operand.name for operand in fusion.operands]
     for i, (argument, given) in enumerate(zip(func.entry(kernel.module).body.args, kernel.arguments, strict=True)):
         is_plain = not given.is_output and _PLAIN.fullmatch(given.name) is not None and i < len(passed)

@@ -1,55 +1,118 @@
-"""One fusion to LLVM IR: emission, then the passes of its target.
+"""Lowering, in one place: from a module to its kernels, and from a fusion through a back end's passes.
 
-In: a fusion, a device.  Out: `LoweredKernel`.
+In: a module, a device; or one fusion.  Out: `Program`, `LoweredKernel`.  Compiling, bisection, explanations and the
+simulator all come here, so that what one of them says is true of the code that another makes.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
+from typing import Any, TypeAlias, TypeVar
 
-from warpsmith.backends.cpu import lowering as cpu
-from warpsmith.backends.nvptx import lowering as nvptx
-from warpsmith.devices import Device
+from warpsmith.backends import backend_of
+from warpsmith.backends.base import Backend, Hook, Keep, Lowered
+from warpsmith.compiler.keys import kernel_key
+from warpsmith.devices import Device, device
 from warpsmith.emitters import EmittedKernel, emit
-from warpsmith.hlo.module import HloInstruction
-from warpsmith.ir.core import attributes as at
-from warpsmith.ir.core.ssa import Operation
-from warpsmith.ir.dialects import func
-from warpsmith.passes.vectorize_cpu import STREAMS
+from warpsmith.emitters.choose import Choices
+from warpsmith.emitters.kernel.origin import Fused
+from warpsmith.fusion.support import KERNEL_OPS
+from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
+from warpsmith.hlo.opcodes import OPCODES
+from warpsmith.hlo.verifier import verify_module
+from warpsmith.hlo_passes.scatter_order import keep_order, keeps_order
+from warpsmith.hlo_passes.tree_reduction import split_reductions
+from warpsmith.hlo_passes.wrap import wrap
+from warpsmith.numerics.modes import mode
+from warpsmith.schedule.schedule import Schedule, make_schedule
 
-__all__ = ["LoweredKernel", "architecture", "lower_fusion"]
+__all__ = ["LoweredKernel", "Program", "lower_fusion", "program"]
+
+LoweredKernel: TypeAlias = Lowered[Fused]
+T = TypeVar("T")
+
+_UNUSUAL = (
+    frozenset(OPCODES) - KERNEL_OPS - {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "fusion"}
+)
 
 
-@dataclass(slots=True)
-class LoweredKernel:
-    """One kernel after lowering: LLVM IR, and the facts that emission and passes gave.  The IR in `emitted` is gone.
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A module as it is compiled for a device: nothing but fusions and ops that stay by themselves, and their plan."""
 
-    `streams`: some outputs are written past the caches.
+    module: HloModule
+    schedule: Schedule
+    device: Device
+    numerics: str
+    choices: Choices
 
-    `emitted_text`, `lowered_text`, `steps` (the IR after each pass) and `step_ops` (how many ops there are, as emitted
-    and after each pass) are there when they were asked to be kept.
+    @cached_property
+    def fusions(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
+        """One fusion of each kernel, and all that are the same kernel."""
+        alike: dict[Hashable, list[HloInstruction]] = {}
+        for fusion in self.schedule.kernel_fusions():
+            alike.setdefault(kernel_key(fusion), []).append(fusion)
+        return {each[0]: each for each in alike.values()}
+
+    def emit(self, fusion: HloInstruction) -> EmittedKernel:
+        """The kernel of a fusion before any pass."""
+        return emit(fusion, self.device, numerics=self.numerics, choices=self.choices)
+
+    def lower(
+        self, fusion: HloInstruction, backend: Backend[Any] | None = None, *, name: str = "main", **options: Any
+    ) -> LoweredKernel:
+        """The kernel of a fusion after a back end's passes, the device's own by default; see `lower_fusion`."""
+        return lower_fusion(
+            fusion, self.device, numerics=self.numerics, name=name, backend=backend, choices=self.choices, **options
+        )
+
+    def lowered(
+        self, backend: Backend[Any] | None = None, *, keep: Keep = "facts", generic: bool = False
+    ) -> Iterator[LoweredKernel]:
+        """Each kernel, once."""
+        for fusion in self.fusions:
+            yield self.lower(fusion, backend, keep=keep, generic=generic)
+
+    def by_fusion(self, values: Sequence[T]) -> dict[HloInstruction, T]:
+        """Each fusion's value, from one a kernel."""
+        return {each: value for alike, value in zip(self.fusions.values(), values, strict=True) for each in alike}
+
+
+def program(
+    module: HloModule, target: str | Device, *, numerics: str = "strict", deterministic: bool = False
+) -> Program:
+    """Wrap and schedule a module.  InvalidHlo for one that means nothing; UnknownTarget.
+
+    `deterministic`: scatters keep the order of their updates where it shows.
     """
+    mode(numerics)
+    chosen = device(target) if isinstance(target, str) else target
+    verify_module(module)
+    choices = Choices(chosen)
+    if not chosen.is_gpu:
+        wrapped = wrap(module, host=_lacking(choices), takes=choices.takes)
+    elif deterministic:
+        wrapped = keep_order(wrap(module, takes=lambda each: keeps_order(each) or choices.takes(each)), chosen)
+    else:
+        wrapped = wrap(module, takes=choices.takes)
+    split = split_reductions(wrapped, chosen)
+    return Program(split, make_schedule(split), chosen, numerics, choices)
 
-    emitted: EmittedKernel
-    llvm: str
-    table_bytes: tuple[int, ...]
-    streams: bool
-    seconds: dict[str, float]
-    pass_seconds: list[tuple[str, float]]
-    emitted_text: str = ""
-    lowered_text: str = ""
-    steps: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    step_ops: list[int] = field(default_factory=list[int])
 
+def _lacking(choices: Choices) -> Callable[[HloInstruction], Collection[str]]:
+    """What gives the ops for which no emitter takes a fusion; that is asked only where an op is unusual."""
 
-def architecture(target: Device) -> str:
-    """The sm_ name that LLVM and ptxas know a GPU by."""
-    major, minor = target.compute_capability
-    return f"sm_{major}{minor}"
+    def unusual(fusion: HloInstruction) -> Collection[str]:
+        body = fusion.attr("calls", HloComputation)
+        found = {each.opcode for each in body if each.opcode in _UNUSUAL}
+        return found if found and not choices.takes(fusion) else ()
+
+    return unusual
 
 
 def lower_fusion(
@@ -58,12 +121,23 @@ def lower_fusion(
     *,
     numerics: str = "strict",
     name: str = "main",
-    keep: bool = False,
+    keep: Keep = "facts",
     generic: bool = False,
+    backend: Backend[Any] | None = None,
+    choices: Choices | None = None,
+    on_after: Hook | None = None,
 ) -> LoweredKernel:
-    """Emit a fusion and lower it to LLVM IR.  `keep` records the IR's text after emission and after each pass."""
+    """Emit a fusion and run the passes of a back end (the device's own by default).
+
+    `keep` says what the result holds on to, beside facts; texts are in MLIR's generic form if `generic`.
+    """
     with _collection_paused():
-        return _lowered(fusion, target, numerics, name, keep, generic)
+        start = perf_counter()
+        kernel = emit(fusion, target, numerics=numerics, name=name, choices=choices)
+        seconds = perf_counter() - start
+        lowered = (backend or backend_of(target)).lower(kernel, keep=keep, generic=generic, on_after=on_after)
+        lowered.emission_seconds = seconds
+        return lowered
 
 
 @contextmanager
@@ -76,59 +150,3 @@ def _collection_paused() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _lowered(
-    fusion: HloInstruction, target: Device, numerics: str, name: str, keep: bool, generic: bool
-) -> LoweredKernel:
-    start = perf_counter()
-    kernel = emit(fusion, target, numerics=numerics, name=name)
-    module = kernel.module
-    entry = func.entry(module)
-    emitted_seconds = perf_counter() - start
-    steps: list[tuple[str, str]] = []
-    step_ops: list[int] = []
-    emitted_text = ""
-    hook = None
-    if keep:
-        emitted_text = _print(module, generic)
-        step_ops.append(_ops(module))
-
-        def record(_index: int, name: str, module: Operation) -> None:
-            steps.append((name, _print(module, generic)))
-            step_ops.append(_ops(module))
-
-        hook = record
-    if target.is_gpu:
-        timings = nvptx.lower(module, hook)
-        text = nvptx.llvm_ir(module)
-    else:
-        timings = cpu.lower(module, hook, bytes_moved=kernel.bytes_moved)
-        text = cpu.llvm_ir(module)
-    total = perf_counter() - start
-    tables = entry.attributes.get("warpsmith.tables")
-    streams = STREAMS in entry.attributes
-    # An executable keeps the facts for as long as it lives, and needs no IR.
-    module.regions.clear()
-    return LoweredKernel(
-        emitted=kernel,
-        llvm=text,
-        table_bytes=tables.values if isinstance(tables, at.DenseArrayAttr) else (),
-        streams=streams,
-        seconds={"emit": emitted_seconds, "passes": total - emitted_seconds},
-        pass_seconds=[(t.name, t.seconds) for t in timings],
-        emitted_text=emitted_text,
-        lowered_text=steps[-1][1] if steps else "",
-        steps=steps,
-        step_ops=step_ops,
-    )
-
-
-def _ops(module: Operation) -> int:
-    return sum(1 for _ in module.walk())
-
-
-def _print(module: Operation, generic: bool) -> str:
-    from warpsmith.ir.text.printer import print_op  # text is asked for only by dumps and traces
-
-    return print_op(module, generic=generic)

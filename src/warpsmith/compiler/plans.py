@@ -39,7 +39,7 @@ from warpsmith.schedule.schedule import Schedule, Step, array_leaves
 __all__ = ["KernelOf", "kernel_infos", "runtime_plan"]
 
 KernelOf = Callable[[HloInstruction], CpuKernel | HostFunction]
-"""What runs a fusion: its kernel, or a function in its place."""
+"""What runs a fusion: its kernel, or a function that launches it elsewhere."""
 
 
 HostOf = Callable[[HloInstruction], HostFunction]
@@ -147,7 +147,7 @@ def kernel_infos(schedule: Schedule, lowered: Mapping[HloInstruction, LoweredKer
         where = "" if computation is entry else computation.name
         name = step.instruction.name
         if step.kind == "kernel":
-            k = lowered[step.instruction].emitted
+            k = lowered[step.instruction].kernel
             moved = sum(each.byte_size for each in k.arguments)
             rows.append(
                 KernelInfo(

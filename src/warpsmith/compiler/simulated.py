@@ -8,34 +8,24 @@ misaligned is an error that names it; and, if asked for, what else is wrong and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from warpsmith.arrays import Array
-from warpsmith.backends.nvptx import lowering as nvptx
-from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-from warpsmith.compiler.driver import scheduled
-from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
+from warpsmith.backends.simulator.backend import Simulator
+from warpsmith.backends.simulator.pipeline import STAGES
+from warpsmith.compiler.lowering import LoweredKernel, program
 from warpsmith.compiler.plans import kernel_infos, runtime_plan
-from warpsmith.devices import Device, device
-from warpsmith.emitters import EmittedKernel, emit
+from warpsmith.devices import device
 from warpsmith.errors import CheckFailed, UsageError, did_you_mean
-from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.numerics.modes import mode
-from warpsmith.passes.manager import run_pipeline
+from warpsmith.hlo.module import HloModule
+from warpsmith.ir.core.ssa import Operation
 from warpsmith.runtime.executable import Executable
 from warpsmith.simt.core.checks import Checks, Findings
 from warpsmith.simt.core.results import Counters, Finding, LaunchResult
-from warpsmith.simt.ir.launch import run_kernel, watch_kernel
-from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["STAGES", "Simulation", "simulate", "simulated"]
-
-Run = Callable[[list[Array]], list[Array]]
-
-STAGES = ("buffers", "ptx")
-_FLATTENING = ("convert-scf-to-cf", "convert-to-llvm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +85,6 @@ def simulated(
     counters, and the check is its last finding.  Raises what `compile` raises, and UsageError for a target that is no
     GPU or another stage; calls raise CheckFailed for an access that the kernel may not make.
     """
-    mode(numerics)
     chosen = device(target)
     if not chosen.is_gpu:
         raise UsageError(f"the simulator runs a GPU's kernels, and {target} is none", help="such as sm_90")
@@ -104,103 +93,62 @@ def simulated(
             f"the simulator has no stage '{stage}'", help=did_you_mean(stage, STAGES) or f"one of {', '.join(STAGES)}"
         )
     began = perf_counter()
-    wrapped, schedule = scheduled(module, chosen, deterministic=deterministic)
-    kernels: dict[HloInstruction, LoweredKernel] = {
-        fusion: lower_fusion(fusion, chosen, numerics=numerics) for fusion in schedule.kernel_fusions()
-    }
-
-    def kernel_of(fusion: HloInstruction) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        if stage == "ptx":
-            kernel = kernels[fusion].emitted
-            run = _ptx_runner(kernels[fusion], chosen)
-        else:
-            kernel = emit(fusion, chosen, numerics=numerics)
-            run_pipeline(kernel.module, [name for name in nvptx.PASSES if name not in _FLATTENING])
-            run = _ir_runner(kernel)
-        return _around(kernel, _watched(kernel, run, chosen, launches, blocks))
-
+    whole = program(module, chosen, numerics=numerics, deterministic=deterministic)
+    backend = Simulator(chosen, stage)
+    kernels = list(whole.lowered(backend))
+    codes = backend.load(kernels, expected=len(kernels))
+    functions = whole.by_fusion(
+        [_function(backend, k, code, launches, blocks) for k, code in zip(kernels, codes, strict=True)]
+    )
     return Executable(
-        runtime_plan(schedule, kernel_of, wrapped),
-        kernel_infos(schedule, kernels),
-        {"hlo": lambda: str(wrapped), "llvm": lambda: "\n".join(k.llvm for k in kernels.values())},
+        runtime_plan(whole.schedule, functions.__getitem__, whole.module),
+        kernel_infos(whole.schedule, whole.by_fusion(kernels)),
+        {
+            "hlo": lambda: str(whole.module),
+            "llvm": lambda: "\n".join(backend.text(k, "llvm", c) for k, c in zip(kernels, codes, strict=True)),
+        },
         target=target,
         numerics=numerics,
         timings={"all": perf_counter() - began},
     )
 
 
-Launch = Callable[[list[Array], Checks | None], tuple[list[Array], LaunchResult | None]]
-
-
-def _watched(
-    kernel: EmittedKernel, launch: Launch, target: Device, launches: list[LaunchResult] | None, blocks: int | None
-) -> Run:
-    """A launch that tells of what it found, if somebody wants to know."""
+def _function(
+    backend: Simulator,
+    lowered: LoweredKernel,
+    code: Operation | str,
+    launches: list[LaunchResult] | None,
+    blocks: int | None,
+) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """A kernel as a function of arrays in HLO's dims, which tells of what it found, if somebody wants to know."""
+    kernel = lowered.kernel
     names = tuple(argument.name for argument in kernel.arguments)
-    origins = _origins(kernel)
+    origins = _origins(lowered.emitted)
 
-    def run(inputs: list[Array]) -> list[Array]:
-        if launches is None:
-            return launch(inputs, None)[0]
+    def run(arrays: Sequence[Array]) -> list[Array]:
+        flat = [given.to_memory(array) for array, given in zip(arrays, kernel.inputs, strict=True)]
+        buffers = [*flat, *[None] * len(kernel.outputs)]
         before = Findings()
-        checks = Checks(names=names, origins=origins, device=target, blocks=blocks, found=before)
+        watch = Checks(names=names, origins=origins, device=backend.device, blocks=blocks, found=before)
         try:
-            found, result = launch(inputs, checks)
+            found, result = backend.launch(lowered, code, buffers, None if launches is None else watch)
         except CheckFailed as failed:
-            last = [failed.finding] if isinstance(failed.finding, Finding) else []
-            launches.append(LaunchResult(None, [*before.items, *last]))
+            if launches is not None:
+                last = [failed.finding] if isinstance(failed.finding, Finding) else []
+                launches.append(LaunchResult(None, [*before.items, *last]))
             raise
-        assert result is not None
-        launches.append(result)
-        return found
+        if launches is not None and result is not None:
+            launches.append(result)
+        return [made.from_memory(data) for data, made in zip(found, kernel.outputs, strict=True)]
 
     return run
 
 
-def _origins(kernel: EmittedKernel) -> Mapping[int, tuple[str, ...]]:
+def _origins(module: Operation) -> Mapping[int, tuple[str, ...]]:
     """The HLO instructions that ops of each line of the source came from."""
     found: dict[int, tuple[str, ...]] = {}
-    for op in kernel.module.walk():
+    for op in module.walk():
         place = op.location
         if place.line:
             found[place.line] = tuple(dict.fromkeys(found.get(place.line, ()) + place.names))
     return found
-
-
-def _ir_runner(kernel: EmittedKernel) -> Launch:
-    outputs = len(kernel.outputs)
-
-    def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
-        inputs = [each.view(f"f{each.itemsize // 2}") if each.dtype.kind == "c" else each for each in inputs]
-        if checks is None:
-            return run_kernel(kernel.module, inputs, outputs), None
-        found, result = watch_kernel(kernel.module, inputs, outputs, checks)
-        if result.counters is not None:
-            result = replace(result, counters=replace(result.counters, stage="buffers"))
-        return found, result
-
-    return launch
-
-
-def _ptx_runner(kernel: LoweredKernel, target: Device) -> Launch:
-    text = ptx_from_llvm(kernel.llvm, architecture(target))
-    emitted = kernel.emitted
-    wanted = [(each.dtype.numpy, each.elements) for each in emitted.outputs]
-    words = [i for i, each in enumerate(emitted.outputs) if each.whole_words]
-    how = PtxLaunch(emitted.launch.grid, emitted.launch.block, aliases=emitted.aliases, words=words)
-
-    def launch(inputs: list[Array], checks: Checks | None) -> tuple[list[Array], LaunchResult | None]:
-        found, stats = simulate_ptx(text, inputs, wanted, how, checks)
-        return found, None if checks is None else LaunchResult(stats.counters, stats.findings)
-
-    return launch
-
-
-def _around(kernel: EmittedKernel, run: Run) -> Callable[[Sequence[Array]], Sequence[Array]]:
-    """From arrays in HLO's dims to flat memory, through the kernel, and back."""
-
-    def function(arrays: Sequence[Array]) -> list[Array]:
-        flat = [given.to_memory(array) for array, given in zip(arrays, kernel.inputs, strict=True)]
-        return [made.from_memory(data) for data, made in zip(run(flat), kernel.outputs, strict=True)]
-
-    return function

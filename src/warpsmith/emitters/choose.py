@@ -32,7 +32,7 @@ from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze, later_ru
 from warpsmith.fusion.reasons import Reason
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
-__all__ = ["EMITTERS", "NUMERICS", "choose", "emit", "refusals"]
+__all__ = ["EMITTERS", "NUMERICS", "Choices", "choose", "emit", "refusals"]
 
 NUMERICS = ("strict", "xla")
 MOST_BUFFERS = 4095
@@ -106,10 +106,43 @@ def choose(analysis: FusionAnalysis) -> tuple[Emitter, tuple[Refusal, ...]]:
     return available["loop"], refused
 
 
-def emit(fusion: HloInstruction, device: Device, *, numerics: str = "strict", name: str = "main") -> EmittedKernel:
+class Choices:
+    """What was chosen for fusions on one device: each is analysed once, whoever asks."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._made: dict[tuple[HloComputation, str], tuple[FusionAnalysis, Emitter, tuple[Refusal, ...]]] = {}
+
+    def of(self, fusion: HloInstruction) -> tuple[FusionAnalysis, Emitter, tuple[Refusal, ...]]:
+        """The analysis, the emitter, and every one that was refused.  UnsupportedFusion where none takes it."""
+        body = fusion.attr("calls", HloComputation)
+        found = self._made.get((body, fusion.name))
+        if found is None:
+            analysis = analyze(body, self.device, fusion.name)
+            found = self._made[body, fusion.name] = (analysis, *choose(analysis))
+        return found
+
+    def takes(self, fusion: HloInstruction) -> bool:
+        """Whether an emitter takes a fusion."""
+        try:
+            self.of(fusion)
+        except UnsupportedFusion:
+            return False
+        return True
+
+
+def emit(
+    fusion: HloInstruction,
+    device: Device,
+    *,
+    numerics: str = "strict",
+    name: str = "main",
+    choices: Choices | None = None,
+) -> EmittedKernel:
     """The kernel of a fusion instruction on `device`; its entry function is called `name`.
 
-    `numerics` is `strict` or `xla`.  UnsupportedFusion for a fusion with an op that no emitter takes.
+    `numerics` is `strict` or `xla`; `choices` are those that were made before.  UnsupportedFusion for a fusion with an
+    op that no emitter takes.
     """
     if numerics not in NUMERICS:
         raise UsageError(f"unknown numerics '{numerics}'", help=f"one of {', '.join(NUMERICS)}")
@@ -123,8 +156,7 @@ def emit(fusion: HloInstruction, device: Device, *, numerics: str = "strict", na
             span=fusion.span,
             help="split it into fusions of fewer, or pass its operands as parts of one array",
         )
-    analysis = analyze(body, device, fusion.name)
-    emitter, refused = choose(analysis)
+    analysis, emitter, refused = (choices or Choices(device)).of(fusion)
     kernel = emitter.emit(analysis, numerics=numerics, name=name)
     return replace(kernel, origin=replace(kernel.origin, refused=refused))
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 __all__ = [
     "CPU_LOWERING",
     "CPU_PIPELINE",
+    "FLATTEN",
+    "GPU_BUFFERS",
+    "GPU_LOOPS",
     "GPU_LOWERING",
     "GPU_PIPELINE",
     "LOOPS",
+    "ONE_FUNCTION",
     "OPTIMIZE",
     "TILE_BUFFERS",
     "TILE_CPU_LOWERING",
@@ -36,19 +40,11 @@ LOOPS: tuple[str, ...] = (
     "licm",
 )
 
-GPU_PIPELINE: tuple[str, ...] = (
-    *OPTIMIZE,
-    "lower-xla-shared",
-    "lower-xla-to-scf",
-    *LOOPS,
-    "vectorize-loads-stores",
-    "optimize-loops",
-    "inline-calls",
-    "canonicalize",
-    "cse",
-)
+ONE_FUNCTION: tuple[str, ...] = ("inline-calls", "canonicalize", "cse")
 
-CPU_PIPELINE: tuple[str, ...] = (*OPTIMIZE, "lower-xla-to-scf", *LOOPS, "inline-calls", "canonicalize", "cse")
+GPU_LOOPS: tuple[str, ...] = (*OPTIMIZE, "lower-xla-shared", "lower-xla-to-scf", *LOOPS, "vectorize-loads-stores")
+GPU_PIPELINE: tuple[str, ...] = (*GPU_LOOPS, "optimize-loops", *ONE_FUNCTION)
+CPU_PIPELINE: tuple[str, ...] = (*OPTIMIZE, "lower-xla-to-scf", *LOOPS, *ONE_FUNCTION)
 
 # Tensors to buffers; indexing maps to arithmetic.
 _BUFFERS: tuple[str, ...] = (
@@ -65,10 +61,11 @@ _BUFFERS: tuple[str, ...] = (
     "symbol-dce",
 )
 
-# Calls, blocks and branches, then LLVM's own ops.
-_LLVM: tuple[str, ...] = ("library-calls", "convert-scf-to-cf", "convert-to-llvm")
+# Blocks and branches, then LLVM's own ops.
+FLATTEN: tuple[str, ...] = ("convert-scf-to-cf", "convert-to-llvm")
 
-GPU_LOWERING: tuple[str, ...] = (
+# Arithmetic that the target has.
+GPU_BUFFERS: tuple[str, ...] = (
     *_BUFFERS,
     "expand-float-ops",
     "expand-small-floats",
@@ -77,8 +74,8 @@ GPU_LOWERING: tuple[str, ...] = (
     "expand-math",
     "canonicalize",
     "cse",
-    *_LLVM,
 )
+GPU_LOWERING: tuple[str, ...] = (*GPU_BUFFERS, "library-calls", *FLATTEN)
 
 # `tabulate` sees ops in their own types, so it comes before they are widened; `expand-math` comes after the loop became
 # vectors, so that each function is expanded once for all lanes.
@@ -99,7 +96,8 @@ CPU_LOWERING: tuple[str, ...] = (
     "licm",
     "cse",
     "prefetch-rows",
-    *_LLVM,
+    "library-calls",
+    *FLATTEN,
 )
 
 # A dispatched tile program has buffers from the start.
@@ -126,7 +124,8 @@ TILE_LOWERING: tuple[str, ...] = (
     "expand-math",
     "canonicalize",
     "cse",
-    *_LLVM,
+    "library-calls",
+    *FLATTEN,
 )
 
 # The same for a CPU, where LLVM's own passes make vectors of the loops over threads.
@@ -144,5 +143,6 @@ TILE_CPU_LOWERING: tuple[str, ...] = (
     "canonicalize",
     "licm",
     "cse",
-    *_LLVM,
+    "library-calls",
+    *FLATTEN,
 )

@@ -62,6 +62,10 @@ class Cache:
         self._written = limit  # so that the first write of a process looks at the size
         self._trusted: bool | None = None
 
+    def key(self, kind: str, text: str) -> str:
+        """The key of what `kind` names, made from `text` for this CPU; empty where nothing is kept."""
+        return cache_key(kind, text) if self.directory is not None else ""
+
     def get(self, key: str) -> bytes | None:
         """The bytes stored under `key`; None when there are none, or when the entry is damaged."""
         if self.directory is None or not self._is_trusted(self.directory):

@@ -22,14 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpsmith.backends.base import Lowered
 from warpsmith.backends.cpu import jit as llvm_jit
-from warpsmith.backends.llvm import isolate as llvm_isolate
+from warpsmith.backends.cpu.backend import alignments
+from warpsmith.backends.cpu.loader import KernelLoader
 from warpsmith.errors import RuntimeFailure
 from warpsmith.runtime import pool
 from warpsmith.runtime.buffers import pointer
-from warpsmith.runtime.cache import Cache, cache_key, default_cache
+from warpsmith.runtime.cache import Cache, default_cache
 
-__all__ = ["ArgSpec", "CpuKernel", "KernelLoader", "load_kernels"]
+__all__ = ["ArgSpec", "CpuKernel", "cpu_kernel", "load_kernels", "run_on_all_cores"]
 
 _PIECES_PER_THREAD = 4
 _TABLE_ALIGNMENT = 64
@@ -43,63 +45,15 @@ class ArgSpec:
     name: str = "an argument"
 
 
-class KernelLoader:
-    """Code for modules of LLVM IR, from a cache or the compiler, while the caller still makes more of them.
-
-    `expected` is how many there will be; `cache` defaults to the user's (`Cache(None)` holds nothing).
-    """
-
-    def __init__(self, expected: int, *, cache: Cache | None = None, opt: int = 2) -> None:
-        self._store = default_cache() if cache is None else cache
-        self._batch = llvm_isolate.object_batch(expected, opt=opt)
-        self._kind = f"object{opt}"
-        self._numbers: dict[str, int] = {}  # equal modules are compiled once
-        self._order: list[int] = []
-        self._loaded: list[llvm_jit.LoadedCode | None] = []
-        self._missing: list[tuple[int, str]] = []
-
-    def add(self, text: str) -> None:
-        """Start to compile a kernel's LLVM IR; equal texts are compiled once."""
-        number = self._numbers.setdefault(text, len(self._loaded))
-        self._order.append(number)
-        if number < len(self._loaded):
-            return
-        key = cache_key(self._kind, text) if self._store.directory is not None else ""
-        code = _load_cached(self._store, key)
-        if code is None:
-            self._missing.append((number, key))
-            self._batch.add(text)
-        self._loaded.append(code)
-
-    def results(self) -> list[llvm_jit.LoadedCode]:
-        """Code for each module in the order of `add`.  `LoweringError` when LLVM can't compile one."""
-        for (index, key), data in zip(self._missing, self._batch.results(), strict=True):
-            self._loaded[index] = llvm_jit.load_object(data)
-            self._store.put(key, data)
-        self._missing = []
-        codes = [code for code in self._loaded if code is not None]
-        return [codes[number] for number in self._order]
-
-
 def load_kernels(texts: Sequence[str], *, cache: Cache | None = None, opt: int = 2) -> list[llvm_jit.LoadedCode]:
-    """Code for each module of LLVM IR, in order, as `KernelLoader` makes it.
+    """Code for each module of LLVM IR, in order, from a cache (the user's by default) or the compiler.
 
     Raises `LoweringError` when LLVM can't compile a module.  A cached object that can't be loaded is made anew.
     """
-    loader = KernelLoader(len(texts), cache=cache, opt=opt)
+    loader = KernelLoader(len(texts), store=default_cache() if cache is None else cache, opt=opt)
     for text in texts:
         loader.add(text)
     return loader.results()
-
-
-def _load_cached(store: Cache, key: str) -> llvm_jit.LoadedCode | None:
-    data = store.get(key)
-    if data is None:
-        return None
-    try:
-        return llvm_jit.load_object(data)
-    except llvm_jit.LoweringError:
-        return None
 
 
 class _Fill:
@@ -153,8 +107,7 @@ class CpuKernel:
         """
         self.code, self.name, self.workgroups = code, name, workgroups
         self._function = code.address(name)
-        pieces = (pool.thread_count() if threads is None else threads) * _PIECES_PER_THREAD
-        self._grain = workgroups if pieces <= _PIECES_PER_THREAD else max(1, -(-workgroups // pieces))
+        self._grain = _grain(workgroups, pool.thread_count() if threads is None else threads)
         count = len(arguments) + len(table_bytes)
         self._pack = struct.Struct(f"={count}Q").pack
         self.aliases = tuple(aliases)
@@ -201,3 +154,25 @@ def _aligned(size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     room = np.empty(size + _TABLE_ALIGNMENT, np.uint8)
     start = -pointer(room) % _TABLE_ALIGNMENT
     return room[start : start + size]
+
+
+def run_on_all_cores(function: int, arguments: bytes, workgroups: int) -> None:
+    """Run a kernel's function, by its address, in pieces that are handed out to the cores."""
+    pool.launch(function, arguments, workgroups, _grain(workgroups, pool.thread_count()))
+
+
+def _grain(workgroups: int, threads: int) -> int:
+    """How many work groups a piece is."""
+    pieces = threads * _PIECES_PER_THREAD
+    return workgroups if pieces <= _PIECES_PER_THREAD else max(1, -(-workgroups // pieces))
+
+
+def cpu_kernel(lowered: Lowered[object], code: llvm_jit.LoadedCode) -> CpuKernel:
+    """A kernel that was lowered for this computer, and its code, ready to run; numbers of elements come last."""
+    kernel = lowered.kernel
+    specs = [
+        ArgSpec(alignment, each.name) for alignment, each in zip(alignments(lowered), kernel.arguments, strict=True)
+    ]
+    specs += [ArgSpec(8)] * len(lowered.sizes)
+    groups = kernel.launch.workgroups
+    return CpuKernel(code, kernel.name, groups, specs, table_bytes=lowered.table_bytes, aliases=kernel.aliases)

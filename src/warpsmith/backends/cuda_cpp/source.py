@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from warpsmith.backends.cuda_cpp import control, conversions, floats, functions, integers, memory, vectors, warps
 from warpsmith.backends.cuda_cpp.helpers import preamble
 from warpsmith.backends.cuda_cpp.literals import raw_literal
-from warpsmith.backends.cuda_cpp.lowering import DIMS
 from warpsmith.backends.cuda_cpp.memory import is_written
 from warpsmith.backends.cuda_cpp.names import LIBRARY, Scope, identifier
+from warpsmith.backends.cuda_cpp.pipeline import DIMS
 from warpsmith.backends.cuda_cpp.plan import plan
 from warpsmith.backends.cuda_cpp.types import CType
 from warpsmith.backends.cuda_cpp.writer import Handler, Statement, Unit, Writer

@@ -1,9 +1,4 @@
-"""A tile program's arguments: arrays checked against its parameters, and a module whose arguments the simulator takes.
-
-The simulator wants inputs first, then outputs, and every size known; a kernel has them in its author's order, some both
-read and written, some of symbolic size.  So a copy of the module gets them in that order, with sizes and scalars put
-in.
-"""
+"""A tile program's arguments: arrays checked against its parameters, as the memory that a launch takes, and back."""
 
 from __future__ import annotations
 
@@ -15,17 +10,14 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.errors import ArgumentMismatch, did_you_mean
-from warpsmith.ir.core import attributes as at
-from warpsmith.ir.core.builder import Builder
-from warpsmith.ir.core.ssa import Operation
-from warpsmith.ir.core.types import MemRefType, memref, numpy_dtype
-from warpsmith.ir.dialects import arith, func
-from warpsmith.reference.memory import memory_of
+from warpsmith.ir.core.types import MemRefType, Type, numpy_dtype
+from warpsmith.reference.memory import array_of, memory_of
+from warpsmith.tile.dispatch import Dispatched
 from warpsmith.tile.frontend.values import ParameterInfo
 from warpsmith.tile.model.extents import Extent
 from warpsmith.tile.program import Kernel
 
-__all__ = ["Arranged", "Bound", "arranged", "bind_arguments"]
+__all__ = ["Bound", "arrays_of", "bind_arguments", "buffers_of"]
 
 
 _SYMBOLIC_DEFAULT = 64  # a symbolic extent that no array gives
@@ -40,19 +32,13 @@ class Bound:
     written: tuple[str, ...]
 
 
-def bind_arguments(
-    kernel: Kernel, module: Operation, arrays: Mapping[str, Any] | Sequence[Any] | None, seed: int
-) -> Bound:
+def bind_arguments(dispatched: Dispatched, arrays: Mapping[str, Any] | Sequence[Any] | None, seed: int) -> Bound:
     """Match arrays to parameters.  ArgumentMismatch says which doesn't fit, and how."""
+    kernel = dispatched.origin.program
     buffers = [p for p in kernel.parameters if p.shape is not None]
     given = _by_name(kernel, buffers, arrays)
     extents = _extents(kernel, buffers, given)
-    attributes = func.arg_attributes(func.entry(module))
-    written = tuple(
-        p.name
-        for p, attrs in zip(kernel.parameters, attributes, strict=False)
-        if p.shape is not None and "xla.invariant" not in attrs
-    )
+    written = tuple(each.name for each in dispatched.outputs)
     rng = np.random.default_rng(seed)
     found: dict[str, Array] = {}
     for parameter in buffers:
@@ -163,59 +149,21 @@ def _made(rng: np.random.Generator, parameter: ParameterInfo, shape: tuple[int, 
     return rng.integers(0, 100, shape).astype(parameter.type.numpy)
 
 
-@dataclass(frozen=True, slots=True)
-class Arranged:
-    """A module for the simulator, its inputs, and the names: of all its arguments, and of its outputs in order."""
-
-    module: Operation
-    inputs: list[Array]
-    outputs: list[str]
-    names: list[str]
-
-
-def arranged(
-    module: Operation, kernel: Kernel, buffers: Mapping[str, Array], scalars: Mapping[str, int | float]
-) -> Arranged:
-    """A copy of a lowered module with its arguments as the simulator wants them."""
-    copy = module.clone()
-    entry = func.entry(copy)
-    body = entry.body
-    attributes = func.arg_attributes(entry)
-    parameters = {p.name: p for p in kernel.parameters}
-    names = [p.name for p in kernel.parameters]
-    b = Builder.at_start(body)
-    inputs, written = list[int](), list[int]()
-    for number, argument in enumerate(body.args):
-        name = names[number]
-        if parameters[name].shape is None:
-            constant = arith.constant(b, scalars[name], argument.type)
-            argument.replace_by(constant)
-            continue
-        type = argument.type
-        assert isinstance(type, MemRefType)
-        if type.shape[0] < 0:
-            held = buffers[name].nbytes // numpy_dtype(type.element).itemsize
-            argument.type = memref((held,), type.element)
-        (inputs if "xla.invariant" in attributes[number] else written).append(number)
-    old = list(body.args)
-    # What is written starts as its array was: it may be read as well, or written in part.
-    before = [body.add_arg(old[number].type, old[number].name) for number in written]
-    order = [*(old[i] for i in inputs), *before, *(old[i] for i in written)]
-    body.args = order
-    for i, argument in enumerate(order):
-        argument.index = i
-    func.set_function_type(entry, [a.type for a in order], ())
-    func.set_arg_attributes(entry, [{} for _ in order])
-    pairs = [n for i in range(len(written)) for n in (i, len(inputs) + i)]
-    entry.attributes["warpsmith.aliases"] = at.dense_array(pairs)
-    arrays = [
-        _memory(parameters[names[i]], buffers[names[i]], argument.type)
-        for i, argument in zip((*inputs, *written), order, strict=False)
-    ]
-    shown = [names[i] for i in (*inputs, *written, *written)]
-    return Arranged(copy, arrays, [names[i] for i in written], shown)
+def buffers_of(kernel: Dispatched, types: Sequence[Type], bound: Bound) -> list[Array | np.generic | None]:
+    """What a launch takes, an argument each: flat memory, or a number of the argument's type in the IR."""
+    found: list[Array | np.generic | None] = []
+    for parameter, type in zip(kernel.origin.program.parameters, types, strict=True):
+        if isinstance(type, MemRefType):
+            found.append(memory_of(parameter, bound.buffers[parameter.name], type, copied=False))
+        else:
+            found.append(np.array([bound.scalars[parameter.name]]).astype(numpy_dtype(type))[0])
+    return found
 
 
-def _memory(parameter: ParameterInfo, array: Array, type: object) -> Array:
-    assert isinstance(type, MemRefType)
-    return memory_of(parameter, array, type, copied=False)
+def arrays_of(kernel: Dispatched, outputs: Sequence[Array], bound: Bound) -> dict[str, Array]:
+    """The buffers that a kernel writes, by parameter, from the memory of its outputs."""
+    written = [p for p, each in zip(kernel.origin.program.parameters, kernel.arguments, strict=True) if each.is_output]
+    return {
+        each.name: array_of(each, memory.reshape(-1), bound.buffers[each.name])
+        for each, memory in zip(written, outputs, strict=True)
+    }

@@ -3,30 +3,28 @@
     tirx         the kernel as it was read           dispatched   after each primitive got its lowering
     lowered      IR of buffers and arithmetic        cuda         CUDA C++        ptx, cubin   for one architecture
 
-`run_tile` runs the dispatched kernel in the simulator, every access watched, or as native code of this computer
-(`tile_cpu`) or of a GPU (`tile_cuda`), and the undispatched one by the meaning of its primitives (`tile_reference`),
-and compares the two.
+`run_tile` runs the dispatched kernel in the simulator, every access watched, or as native code of this computer or of a
+GPU (`launches`), and the undispatched one by the meaning of its primitives (`reference/`), and compares the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.devices import Device, device
 from warpsmith.errors import CheckFailed, UsageError, did_you_mean
-from warpsmith.passes.manager import run_pipeline
-from warpsmith.passes.pipeline import TILE_BUFFERS, TILE_LOWERING
 from warpsmith.tile.dispatch import Choice, Dispatched, dispatch
 from warpsmith.tile.model.dtypes import of_numpy
 from warpsmith.tile.program import Kernel
 
 if TYPE_CHECKING:
     from warpsmith.compiler.tile.arguments import Bound
+    from warpsmith.compiler.tile.launches import TileExecutable
     from warpsmith.simt.core.results import Counters, Finding
 
 __all__ = ["PLATFORMS", "STAGES", "TileRun", "dispatched_tile", "explain_tile", "run_tile", "tile_bytes", "tile_text"]
@@ -64,15 +62,14 @@ def tile_text(kernel: Kernel, stage: str, target: str = "sm_90", *, generic: boo
         return dispatched_text(dispatched)
     if stage == "ptx":
         return _ptx(dispatched, chosen)
-    run_pipeline(dispatched.module, TILE_BUFFERS)
     if stage == "cuda":
-        from warpsmith.backends import cuda_cpp
+        from warpsmith.backends.cuda_cpp.backend import CudaCpp
 
-        cuda_cpp.lower_tile(dispatched.module)
-        return cuda_cpp.cuda_source(dispatched.module)
-    from warpsmith.ir.text.printer import print_op
+        backend = CudaCpp(chosen)
+        return backend.source([backend.lower(dispatched, keep="ir")])
+    from warpsmith.backends.simulator.backend import Simulator
 
-    return print_op(dispatched.module, generic=generic)
+    return Simulator(chosen, "buffers").lower(dispatched, generic=generic).lowered_text()
 
 
 def tile_bytes(kernel: Kernel, target: str = "sm_90") -> bytes:
@@ -84,11 +81,10 @@ def tile_bytes(kernel: Kernel, target: str = "sm_90") -> bytes:
 
 
 def _ptx(dispatched: Dispatched, target: Device) -> str:
-    from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-    from warpsmith.backends.nvptx.lowering import llvm_ir
+    from warpsmith.backends.nvptx.backend import Nvptx
 
-    run_pipeline(dispatched.module, TILE_LOWERING)
-    return ptx_from_llvm(llvm_ir(dispatched.module), target.architecture)
+    backend = Nvptx(target)
+    return backend.load([backend.lower(dispatched)])[0]
 
 
 def dispatched_tile(kernel: Kernel, target: str = "sm_90") -> Dispatched:
@@ -98,7 +94,7 @@ def dispatched_tile(kernel: Kernel, target: str = "sm_90") -> Dispatched:
 
 def explain_tile(kernel: Kernel, target: str = "sm_90") -> tuple[Choice, ...]:
     """Which variant each primitive got, its partition, and why others didn't take it."""
-    return dispatched_tile(kernel, target).choices
+    return dispatched_tile(kernel, target).origin.choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,46 +136,31 @@ def run_tile(
             help=did_you_mean(platform, PLATFORMS) or f"platforms: {', '.join(PLATFORMS)}",
         )
     from warpsmith.compiler.tile.arguments import bind_arguments
+    from warpsmith.compiler.tile.launches import TileExecutable, backend_for
     from warpsmith.reference.program import run_reference  # printing a stage needs no simulator
     from warpsmith.simt.core.results import Finding
 
     chosen = _gpu(target)
     dispatched = dispatch(kernel, chosen)
-    bound = bind_arguments(kernel, dispatched.module, arrays, seed)
+    bound = bind_arguments(dispatched, arrays, seed)
+    executable = TileExecutable(dispatched, backend_for(platform, chosen))
     outputs: dict[str, Array] | None = None
     findings, counters = list[Finding](), None
-    native = _native(dispatched, chosen, platform) if platform != "sim" else None
-    if native is None:
-        run_pipeline(dispatched.module, TILE_BUFFERS)
-        outputs, findings, counters = _simulated(dispatched, bound, chosen, blocks)
+    if platform == "sim":
+        outputs, findings, counters = _watched(executable, bound, chosen, blocks)
     try:
         reference = run_reference(kernel, bound.buffers, bound.scalars)
     except CheckFailed as failed:  # an index that is in the memory, but not in its dim
         reference = {}
         findings += [failed.finding] if isinstance(failed.finding, Finding) else []
-    if native is not None and not findings:
-        outputs = native.run(bound)
+    if platform != "sim" and not findings:
+        outputs = executable.run(bound)[0]
     expected = {name: reference[name] for name in bound.written if name in reference}
     found = {name: outputs[name] for name in bound.written} if outputs is not None else {}
     differences = _differences(found, expected, {})
     if differences:
         differences = _differences(found, expected, _spread(kernel, bound, expected))
     return TileRun(found, expected, findings, counters, differences, platform)
-
-
-class _Native(Protocol):
-    def run(self, bound: Bound) -> dict[str, Array]: ...
-
-
-def _native(dispatched: Dispatched, target: Device, platform: str) -> _Native:
-    """The kernel compiled for this computer's processor or GPU."""
-    if platform == "cuda":
-        from warpsmith.compiler.tile.cuda import CudaExecutable
-
-        return CudaExecutable(dispatched, target)
-    from warpsmith.compiler.tile.cpu import TileExecutable
-
-    return TileExecutable(dispatched.kernel, dispatched.module)
 
 
 def _spread(kernel: Kernel, bound: Bound, expected: Mapping[str, Array]) -> dict[str, Array]:
@@ -201,29 +182,21 @@ def _spread(kernel: Kernel, bound: Bound, expected: Mapping[str, Array]) -> dict
     return found
 
 
-def _simulated(
-    dispatched: Dispatched, bound: Bound, target: Device, blocks: int | None
+def _watched(
+    executable: TileExecutable, bound: Bound, target: Device, blocks: int | None
 ) -> tuple[dict[str, Array] | None, list[Finding], Counters | None]:
     """The buffers after the kernel (None where it ended early), what the checks saw, and what it costs."""
-    from warpsmith.compiler.tile.arguments import arranged
-    from warpsmith.reference.memory import array_of
     from warpsmith.simt.core.checks import Checks
     from warpsmith.simt.core.results import Finding
-    from warpsmith.simt.ir.launch import watch_kernel
 
-    launch = arranged(dispatched.module, dispatched.kernel, bound.buffers, bound.scalars)
-    checks = Checks(names=launch.names, device=target, blocks=blocks)
     try:
-        results, result = watch_kernel(launch.module, launch.inputs, len(launch.outputs), checks)
+        outputs, seen = executable.run(bound, Checks(device=target, blocks=blocks))
     except CheckFailed as failed:
         if not isinstance(failed.finding, Finding):
             raise
         return None, [failed.finding], None
-    outputs = dict(bound.buffers)
-    for name, data in zip(launch.outputs, results, strict=True):
-        parameter = next(p for p in dispatched.kernel.parameters if p.name == name)
-        outputs[name] = array_of(parameter, data.reshape(-1), bound.buffers[name])
-    return outputs, list(result.findings), result.counters
+    assert seen is not None
+    return outputs, list(seen.findings), seen.counters
 
 
 _ULPS = 8

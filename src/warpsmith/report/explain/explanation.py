@@ -14,17 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from warpsmith.backends.nvptx.codegen import ptx_from_llvm
-from warpsmith.compiler.driver import distinct_fusions, scheduled
-from warpsmith.compiler.lowering import LoweredKernel, architecture, lower_fusion
-from warpsmith.devices import Device, device
+from warpsmith.backends import backend_of
+from warpsmith.compiler.lowering import LoweredKernel, program
+from warpsmith.devices import Device
 from warpsmith.devices.occupancy import Occupancy, occupancy
 from warpsmith.emitters import EmittedKernel
 from warpsmith.emitters.choose import refusals
 from warpsmith.emitters.kernel.index_width import index_reason
 from warpsmith.errors import UsageError
 from warpsmith.hlo.module import HloInstruction, HloModule
-from warpsmith.numerics.modes import mode
 from warpsmith.records import Record, plain, preformatted
 from warpsmith.report.explain.advice import advice, largest_cost
 from warpsmith.report.explain.facts import HostStep, KernelExplanation, Traffic
@@ -92,27 +90,26 @@ def explain(
     `deterministic` is as in `compile`.  Raises UnknownTarget, InvalidHlo, UnsupportedFusion (an op that no emitter
     takes) and LoweringError.
     """
-    mode(numerics)
-    chosen = device(target)
-    _, schedule = scheduled(module, chosen, deterministic=deterministic)
+    whole = program(module, target, numerics=numerics, deterministic=deterministic)
+    chosen = whole.device
     kernels = [
-        _kernel(lower_fusion(fusion, chosen, numerics=numerics), alike, chosen)
-        for fusion, alike in distinct_fusions(schedule.kernel_fusions()).items()
+        _kernel(lowered, alike, chosen) for lowered, alike in zip(whole.lowered(), whole.fusions.values(), strict=True)
     ]
     host = [
         HostStep(step.instruction.name, step.instruction.opcode, step.reason)
-        for step in schedule.all_steps()
+        for step in whole.schedule.all_steps()
         if step.kind == "host"
     ]
     return Explanation(module.name, target, chosen.title, numerics, tuple(kernels), tuple(host))
 
 
 def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Device) -> KernelExplanation:
-    kernel = lowered.emitted
+    kernel = lowered.kernel
     analysis = kernel.origin.analysis
     measured = Measured(None, None, {})
     if target.is_gpu:
-        measured = measure(lowered, ptx_from_llvm(lowered.llvm, architecture(target)), target)
+        (ptx,) = backend_of(target).load([lowered])
+        measured = measure(lowered, ptx, target)
     counters = measured.counters
     traffic = _traffic(measured)
     read, written = least_bytes(kernel)
@@ -159,7 +156,7 @@ def _kernel(lowered: LoweredKernel, alike: Sequence[HloInstruction], target: Dev
         largest=largest_cost(alike[0], measured, work, times),
         advice=(),
         notes=(*kernel.origin.notes, *measured.notes),
-        lanes=0 if target.is_gpu else _lanes(lowered.llvm),
+        lanes=0 if target.is_gpu else _lanes(lowered.code),
         tables=lowered.table_bytes,
         streams=lowered.streams,
         kernel=kernel,

@@ -18,7 +18,8 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.backends.nvptx import ptxas
 from warpsmith.backends.nvptx.ptxas import KernelResources
-from warpsmith.compiler.lowering import LoweredKernel, architecture
+from warpsmith.backends.simulator.launch import run_ptx
+from warpsmith.compiler.lowering import LoweredKernel
 from warpsmith.devices import Device
 from warpsmith.emitters import EmittedKernel
 from warpsmith.emitters.kernel.index_width import index_operands
@@ -31,7 +32,6 @@ from warpsmith.indexing import IndexingMap
 from warpsmith.kernel import Argument, Launch
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Counters
-from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 
 __all__ = ["MOST_BYTES", "Measured", "least_bytes", "measure"]
 
@@ -72,7 +72,7 @@ def measure(kernel: LoweredKernel, ptx: str, target: Device) -> Measured:
     """Run `ptx` in the simulator, and assemble it if there is a `ptxas`."""
     counters, notes = _simulated(kernel, ptx, target)
     try:
-        resources = next(iter(ptxas.assemble(ptx, architecture(target)).kernels), None)
+        resources = next(iter(ptxas.assemble(ptx, target.architecture).kernels), None)
     except (ToolMissing, ToolFailed) as error:
         resources = None
         notes.append(f"registers are unknown: {error.cause}" + (f"; {error.help}" if error.help else ""))
@@ -96,11 +96,10 @@ def _by_line(ptx: str) -> Counter[int]:
 
 
 def _simulated(kernel: LoweredKernel, ptx: str, target: Device) -> tuple[Counters | None, list[str]]:
-    emitted = kernel.emitted
-    size = sum(each.byte_size for each in kernel.emitted.arguments)
+    emitted = kernel.kernel
+    size = sum(each.byte_size for each in emitted.arguments)
     if size > MOST_BYTES:
         return None, [f"not simulated: its buffers take {size} bytes, more than {MOST_BYTES}"]
-    outputs = [(each.dtype.numpy, each.elements) for each in emitted.outputs]
     checks = Checks(
         names=[each.name for each in emitted.arguments],
         origins=_origins(emitted.origin.analysis.body),
@@ -108,12 +107,11 @@ def _simulated(kernel: LoweredKernel, ptx: str, target: Device) -> tuple[Counter
         blocks=_sample(emitted.launch, size),
     )
     try:
-        launch = PtxLaunch(emitted.launch.grid, emitted.launch.block, aliases=emitted.aliases)
-        _, stats = simulate_ptx(ptx, inputs_of(emitted), outputs, launch, checks)
+        _, result = run_ptx(emitted, ptx, [*inputs_of(emitted), *[None] * len(emitted.outputs)], checks)
     except SimulationError as error:
         return None, [f"the simulator stopped: {error.cause}"]
     # What the checks find is left to `warpsmith run --platform sim`, which has real inputs and runs every block.
-    return stats.counters, []
+    return None if result is None else result.counters, []
 
 
 def _sample(launch: Launch, size: int) -> int | None:

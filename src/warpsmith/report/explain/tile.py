@@ -65,5 +65,5 @@ def tile_explanation(kernel: Kernel, target: str) -> TileExplanation:
     """Dispatch a kernel, and say what was chosen.  Raises DispatchFailed, UnknownTarget and UsageError."""
     made = dispatched_tile(kernel, target)
     launch = kernel.launch
-    sizes = (made.shared_bytes, made.dynamic_shared_bytes)
-    return TileExplanation(kernel.name, target, launch.grid, launch.block, *sizes, tuple(made.choices))
+    sizes = (made.launch.shared_bytes, made.launch.dynamic_shared)
+    return TileExplanation(kernel.name, target, launch.grid, launch.block, *sizes, made.origin.choices)

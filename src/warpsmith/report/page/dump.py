@@ -46,13 +46,13 @@ def dump_module(
     for fusion, kernel in kernels:
         stem = f"{_safe(module.name)}.{_safe(fusion)}"
         previous = ""
-        for number, (name, text) in enumerate([("emitted", kernel.emitted_text), *kernel.steps]):
+        for number, (name, text) in enumerate([("emitted", kernel.emitted_text()), *kernel.steps]):
             file = f"{stem}.{number:02d}.{name}.mlir"
             if not keep(name):
                 continue
             index.append(f"{file}: {_change(previous, text)}")
             files[file] = previous = text
-        files[f"{stem}.ll"] = kernel.llvm
+        files[f"{stem}.ll"] = kernel.code
     files["index.txt"] = "\n".join(index) + "\n"
     _write(Path(directory), files)
     stage, ending = ("ptx", "ptx") if device(target).is_gpu else ("asm", "s")

@@ -49,7 +49,7 @@ def page(
 
 
 def _summary(kernels: Sequence[tuple[str, LoweredKernel]], numerics: str) -> str:
-    seconds = sum(sum(kernel.seconds.values()) for _, kernel in kernels)
+    seconds = sum(kernel.emission_seconds + kernel.seconds for _, kernel in kernels)
     count = f"{len(kernels)} kernel{'' if len(kernels) == 1 else 's'}"
     time = f"{seconds * 1e3:.1f} ms to emit and lower"
     return f"{count}, {escape(numerics)} numerics, {time}. Click a line to see what belongs to it."
@@ -67,7 +67,7 @@ def _source(module: HloModule) -> str:
 
 # ------------------------------------------------------------------------------------------------------------- kernels
 def _kernel(name: str, kernel: LoweredKernel) -> str:
-    facts = kernel.emitted
+    facts = kernel.kernel
     rows = [
         ("emitter", f"{facts.origin.emitter}{f', {facts.origin.variant}' if facts.origin.variant else ''}"),
         ("grid", _dims(facts.launch.grid)),
@@ -76,11 +76,11 @@ def _kernel(name: str, kernel: LoweredKernel) -> str:
         ("index width", f"{facts.launch.index_bits} bits"),
     ]
     table = "".join(f"<tr><th>{label}</th><td>{escape(value)}</td></tr>" for label, value in rows)
-    llvm = kernel.llvm.count("\n")
+    llvm = kernel.code.count("\n")
     return (
         f"<h2>{escape(name)}</h2><table>{table}</table>{_steps(kernel)}"
         f'<details><summary class="text">LLVM IR <span class="soft">{llvm:,} lines</span></summary>'
-        f"{_pre(_llvm_lines(kernel.llvm), link=True)}</details>"
+        f"{_pre(_llvm_lines(kernel.code), link=True)}</details>"
     )
 
 
@@ -94,11 +94,11 @@ def _steps(kernel: LoweredKernel) -> str:
     ops = kernel.step_ops
     parts = [
         f'<details><summary><span class="num">0</span><span class="name">emitted</span>'
-        f'<span class="num time">{kernel.seconds["emit"] * 1e3:.2f} ms</span>'
+        f'<span class="num time">{kernel.emission_seconds * 1e3:.2f} ms</span>'
         f'<span class="num">{_count(ops, 0):,} ops</span><span></span></summary>'
-        f"{_pre((line, None) for line in kernel.emitted_text.splitlines())}</details>"
+        f"{_pre((line, None) for line in kernel.emitted_text().splitlines())}</details>"
     ]
-    before = kernel.emitted_text
+    before = kernel.emitted_text()
     idle: list[str] = []
     for number, ((name, text), (_, seconds)) in enumerate(zip(kernel.steps, kernel.pass_seconds, strict=True), 1):
         if text == before:

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from warpsmith.arrays import Dim3
+from warpsmith.backends.nvptx.gpu import Word
 from warpsmith.errors import RuntimeFailure, ToolMissing
 
-__all__ = ["Argument", "CudaDevice", "Driver", "LibCuda", "Out", "packed"]
+__all__ = ["CudaDevice", "Driver", "LibCuda", "Out", "packed"]
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 _MOST_DYNAMIC = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -109,15 +110,7 @@ def _opened(name: str) -> ctypes.CDLL | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """A kernel's argument: a format of `struct` (`Q` for a device's address) and a value."""
-
-    format: str
-    value: int | float
-
-
-def packed(arguments: Sequence[Argument]) -> tuple[bytes, list[int]]:
+def packed(arguments: Sequence[Word]) -> tuple[bytes, list[int]]:
     """The arguments side by side, each aligned to its size, and where each begins."""
     data, places = b"", list[int]()
     for argument in arguments:
@@ -201,7 +194,7 @@ class CudaDevice:
             self._do("cuMemcpyDtoH_v2", host, address, size)
 
     def launch(
-        self, module: int, name: str, grid: Dim3, block: Dim3, arguments: Sequence[Argument], dynamic_shared: int = 0
+        self, module: int, name: str, grid: Dim3, block: Dim3, arguments: Sequence[Word], dynamic_shared: int = 0
     ) -> None:
         """Run a kernel of a module; back when it is done."""
         function = Out()

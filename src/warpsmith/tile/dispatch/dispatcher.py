@@ -7,10 +7,12 @@ values, at the call's place in the source.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from warpsmith.devices import Device
+from warpsmith.dtypes import from_numpy
 from warpsmith.errors import DispatchFailed, InvalidTileProgram, did_you_mean
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
@@ -18,6 +20,8 @@ from warpsmith.ir.core.effects import is_pure
 from warpsmith.ir.core.ssa import Block, Location, Operation, Value
 from warpsmith.ir.core.types import MemRefType
 from warpsmith.ir.dialects import func, tile
+from warpsmith.kernel import Argument, Launch
+from warpsmith.kernel import Kernel as LaunchableKernel
 from warpsmith.tile.dispatch.advice import advice
 from warpsmith.tile.dispatch.context import CallContext
 from warpsmith.tile.dispatch.decline import Decline
@@ -25,6 +29,7 @@ from warpsmith.tile.dispatch.finish import finish
 from warpsmith.tile.dispatch.registry import ALIASES, Variant, variants_of
 from warpsmith.tile.dispatch.storage import Ids, Storage
 from warpsmith.tile.frontend.source import span_at
+from warpsmith.tile.frontend.values import ParameterInfo
 from warpsmith.tile.model.active import Active, everyone, narrow, narrow_loop
 from warpsmith.tile.model.bounds import region_outside
 from warpsmith.tile.model.buffers import BufferInfo, RegionInfo, buffer_of
@@ -32,7 +37,7 @@ from warpsmith.tile.model.scopes import WARP
 from warpsmith.tile.model.uniform import Known, Uniformity
 from warpsmith.tile.program import Kernel
 
-__all__ = ["Choice", "Dispatched", "dispatch"]
+__all__ = ["Choice", "Dispatch", "Dispatched", "dispatch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +53,16 @@ class Choice:
     location: Location
 
 
-@dataclass(eq=False, slots=True)
-class Dispatched:
-    """A kernel below its primitives."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Dispatch:
+    """Where a kernel came from: the program, and what became of each of its calls."""
 
-    kernel: Kernel
-    module: Operation
+    program: Kernel
     choices: tuple[Choice, ...]
-    shared_bytes: int
-    dynamic_shared_bytes: int = 0
-    """Of them, the bytes that a launch must give."""
+
+
+Dispatched: TypeAlias = LaunchableKernel[Dispatch]
+"""A kernel below its primitives.  Its outputs are the buffers that it writes; they hold something before."""
 
 
 @dataclass(eq=False, slots=True)
@@ -216,17 +221,32 @@ def dispatch(kernel: Kernel, device: Device) -> Dispatched:
     module = kernel.module.clone()
     function = func.entry(module)
     _check_launch(kernel, device)
-    _describe(function, kernel, device)
+    wide = _describe(function, kernel, device)
     ids = Ids(function, kernel.launch)
     storage = Storage(module, function, ids)
     storage.build()
     _check_shared(storage, device)
-    if storage.dynamic_bytes:
-        function.attributes["warpsmith.dynamic_shared"] = at.integer_attr(storage.dynamic_bytes, at.I64)
+    bits = 64 if wide else 32
+    launch = Launch(kernel.launch.grid, kernel.launch.block, 0, 0, bits, dynamic_shared=storage.dynamic_bytes)
+    launch.write(function, on_gpu=True)
     walk = _Walk(kernel, device, storage, Uniformity(function, kernel.launch.block))
     walk.block(function.body, everyone(kernel.launch.threads))
     finish(module, function, storage)
-    return Dispatched(kernel, module, tuple(walk.choices), storage.shared_bytes, storage.dynamic_bytes)
+    known = func.arg_attributes(function)
+    arguments = [_argument(info, attributes) for info, attributes in zip(kernel.parameters, known, strict=True)]
+    launch = replace(launch, shared_bytes=storage.shared_bytes)
+    origin = Dispatch(kernel, tuple(walk.choices))
+    return LaunchableKernel(function.str_attr("sym_name"), module, tuple(arguments), launch, origin, "buffers")
+
+
+def _argument(info: ParameterInfo, attributes: Mapping[str, at.Attribute]) -> Argument:
+    """A scalar has no dims; of a buffer of symbolic size nobody knows how many elements it has (-1)."""
+    dtype = from_numpy(info.type.numpy)
+    if info.shape is None:
+        return Argument(info.name, dtype, (), (), is_output=False)
+    held = attributes.get("llvm.dereferenceable")
+    elements = held.value // info.type.bytes if isinstance(held, at.IntegerAttr) else -1
+    return Argument(info.name, dtype, (elements,), (0,), is_output="xla.invariant" not in attributes)
 
 
 def _check_shared(storage: Storage, device: Device) -> None:
@@ -258,8 +278,9 @@ def _check_launch(kernel: Kernel, device: Device) -> None:
             raise InvalidTileProgram(f"a block has {extent} threads along {axis}; {device.title} takes {limit}")
 
 
-def _describe(function: Operation, kernel: Kernel, device: Device) -> None:
-    """Write the kernel's context on the function, and what is known of its arguments."""
+def _describe(function: Operation, kernel: Kernel, device: Device) -> bool:
+    """Write the kernel's context on the function, and what is known of its arguments; whether a buffer is so large that
+    its indices are."""
     arguments: list[dict[str, at.Attribute]] = []
     wide = False
     known = func.arg_attributes(function)
@@ -282,15 +303,13 @@ def _describe(function: Operation, kernel: Kernel, device: Device) -> None:
             "warpsmith.target": at.string(device.name),
             "warpsmith.numerics": at.string("strict"),
             "warpsmith.emitter": at.string("tile"),
-            "warpsmith.grid": at.dense_array(kernel.launch.grid),
-            "warpsmith.block": at.dense_array(kernel.launch.block),
-            "warpsmith.index_bits": at.integer_attr(64 if wide else 32, at.I64),
         }
     )
     if "launch_bounds_min_blocks_per_sm" in kernel.options:
         function.attributes["warpsmith.min_blocks"] = at.integer_attr(
             kernel.options["launch_bounds_min_blocks_per_sm"], at.I64
         )
+    return wide
 
 
 def _is_written(argument: Value) -> bool:

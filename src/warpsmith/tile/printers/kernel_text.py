@@ -31,7 +31,8 @@ def tirx_text(kernel: Kernel) -> str:
 
 def dispatched_text(dispatched: Dispatched) -> str:
     """The kernel below its primitives, before index arithmetic is lowered."""
-    return _Text(dispatched.kernel, dispatched.module, reuses_names=True).run(_parameters(dispatched.kernel))
+    program = dispatched.origin.program
+    return _Text(program, dispatched.module, reuses_names=True).run(_parameters(program))
 
 
 def _parameters(kernel: Kernel) -> list[str]:

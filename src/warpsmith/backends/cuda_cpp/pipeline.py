@@ -5,47 +5,56 @@ nvcc unrolls by itself: loops that `optimize-loops` would have unrolled are mark
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from warpsmith.backends.base import Hook, pass_calls
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation, Trait
 from warpsmith.ir.core.types import TensorType
 from warpsmith.ir.dialects.arith import constant_int
-from warpsmith.passes.manager import PassTiming, run_pipeline
-from warpsmith.passes.pipeline import GPU_LOWERING, GPU_PIPELINE
+from warpsmith.kernel import Kernel
+from warpsmith.passes.manager import PassCall, PassTiming, run_pipeline
+from warpsmith.passes.pipeline import GPU_BUFFERS, GPU_LOOPS, ONE_FUNCTION, TILE_BUFFERS
 
-__all__ = ["DIMS", "PASSES", "TILE_PASSES", "lower", "lower_tile"]
+__all__ = ["BLOCKS", "DIMS", "FUSIONS", "STRUCTURED_BLOCKS", "pipeline", "run"]
 
 DIMS = "warpsmith.dims"
-_END = ("library-calls", "convert-scf-to-cf", "convert-to-llvm")
-PASSES: tuple[str, ...] = tuple(
-    name for name in (*GPU_PIPELINE, *GPU_LOWERING) if name != "optimize-loops" and name not in _END
+FUSIONS: tuple[str, ...] = (*GPU_LOOPS, *ONE_FUNCTION, *GPU_BUFFERS)
+STRUCTURED_BLOCKS: tuple[str, ...] = (
+    "expand-float-ops",
+    "expand-small-floats",
+    "expand-remainder",
+    "canonicalize",
+    "cse",
+    "licm",
 )
-TILE_PASSES: tuple[str, ...] = (
-    *("expand-float-ops", "expand-small-floats", "expand-remainder"),
-    *("canonicalize", "cse", "licm"),
-)
+"""Of a tile program whose primitives are arithmetic on buffers already."""
+BLOCKS: tuple[str, ...] = (*TILE_BUFFERS, *STRUCTURED_BLOCKS)
 _MOST_OPS = 400  # in an unrolled body, as `optimize-loops` has it
 _UNROLL = "tile.unroll"
 
 
-def lower(module: Operation) -> list[PassTiming]:
-    """Rewrite an emitted module in place to what `cuda_source` prints."""
+def pipeline(kernel: Kernel[object]) -> tuple[PassCall, ...]:
+    """The passes of a kernel."""
+    return pass_calls(BLOCKS if kernel.form == "buffers" else FUSIONS)
+
+
+def run(module: Operation, calls: Sequence[PassCall], on_after: Hook | None = None) -> list[PassTiming]:
+    """Run the passes of a fusion, and write down what they would lose: dims of shared tiles, short loops."""
     tiles: list[tuple[int, ...]] = []
 
-    def note(_index: int, name: str, module: Operation) -> None:
+    def note(index: int, name: str, module: Operation) -> None:
         if name == "lower-loops-to-scf":
             tiles.extend(_tiles(module))
+        if on_after is not None:
+            on_after(index, name, module)
 
-    timings = run_pipeline(module, PASSES, on_after=note)
+    timings = run_pipeline(module, calls, on_after=note)
     _name_dims(module, tiles)
     for op in module.walk_post():
         if op.name == "scf.for" and _is_small(op):
             op.attributes[_UNROLL] = at.UNIT
     return timings
-
-
-def lower_tile(module: Operation) -> list[PassTiming]:
-    """Rewrite a dispatched tile module in place to what `cuda_source` prints."""
-    return run_pipeline(module, TILE_PASSES)
 
 
 def _tiles(module: Operation) -> list[tuple[int, ...]]:
