@@ -17,7 +17,7 @@ from warpsmith.report.explain.tile import TileExplanation, tile_explanation
 from warpsmith.tile.program import JitKernel, Kernel
 
 if TYPE_CHECKING:
-    from warpsmith.compiler.tile.cpu import TileExecutable
+    from warpsmith.compiler.tile.launches import TileExecutable
     from warpsmith.simt.core.results import Counters, Finding
 
 __all__ = ["STAGE", "TARGET", "TileProgram", "TileReport", "artifact", "compile", "explain", "run"]
@@ -172,7 +172,7 @@ def compile(kernel: AnyKernel, target: str = TARGET) -> TileProgram:
     Raises UsageError for another target, DispatchFailed where no lowering takes a primitive, InvalidTileProgram for
     more threads or memory than there is, LoweringError for what a CPU has no form of.
     """
-    from warpsmith.compiler.tile.cpu import compile_blocks
+    from warpsmith.compiler.tile.launches import compile_blocks
     from warpsmith.compiler.tile.programs import dispatched_tile
 
     known = _kernel(kernel)
