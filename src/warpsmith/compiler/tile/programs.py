@@ -18,6 +18,9 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.devices import Device, device
 from warpsmith.errors import CheckFailed, UsageError, did_you_mean
+from warpsmith.numerics.compare import Tolerance, compare
+from warpsmith.numerics.spread import Spread
+from warpsmith.numerics.ulp import UNCOMPARABLE
 from warpsmith.tile.dispatch import Choice, Dispatched, dispatch
 from warpsmith.tile.model.dtypes import of_numpy
 from warpsmith.tile.program import Kernel
@@ -168,18 +171,17 @@ def _spread(kernel: Kernel, bound: Bound, expected: Mapping[str, Array]) -> dict
     from warpsmith.reference.primitives import rounding_at_random
     from warpsmith.reference.program import run_reference
 
-    found = {name: np.zeros(array.shape) for name, array in expected.items()}
+    spreads = {name: Spread(array.astype(np.float64)) for name, array in expected.items()}
     for seed in range(_ROUNDINGS):
         try:
             with rounding_at_random(seed):
                 again = run_reference(kernel, bound.buffers, bound.scalars)
         except CheckFailed:
             continue  # threads that had one value, or one index, may have several now
-        for name, wanted in expected.items():
+        for name, spread in spreads.items():
             with np.errstate(all="ignore"):
-                distance = np.abs(again[name].astype(np.float64) - wanted.astype(np.float64))
-            found[name] = np.fmax(found[name], distance)
-    return found
+                spread.add(again[name].astype(np.float64))
+    return {name: spread.largest for name, spread in spreads.items()}
 
 
 def _watched(
@@ -211,27 +213,25 @@ def _differences(
     """What differs by more than `_ULPS` and, where given, more than rounding explains."""
     result: dict[str, str] = {}
     for name, wanted in expected.items():
-        got = found.get(name)
-        if got is None:
+        if name not in found:
             continue
-        if wanted.dtype.kind in "iub":
-            wrong = got != wanted
-            worst = ""
-        else:
-            type = of_numpy(wanted.dtype)
-            with np.errstate(all="ignore"):
-                x, y = got.astype(np.float64), wanted.astype(np.float64)
-                same = (x == y) | (np.isnan(x) & np.isnan(y))
-                scale = np.maximum(np.abs(y), type.smallest_normal)
-                error = np.where(same, 0.0, np.abs(x - y) / (scale * type.epsilon))
-                explained = np.abs(x - y) <= _SPREADS * spread.get(name, np.zeros(()))
-            wrong = ~((error <= _ULPS) | explained)
-            worst = f", by {float(np.nanmax(np.where(wrong, error, 0), initial=0)):.3g} ulp at most"
-        count = int(np.count_nonzero(wrong))
-        if count:
-            first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        seen = compare(found[name], wanted, Tolerance(absolute=_limits(wanted, spread.get(name, 0.0))))
+        if not seen.match:
+            ulps = "NaN against a number" if seen.max_ulp == UNCOMPARABLE else f"by {seen.max_ulp} ulp at most"
+            worst = "" if wanted.dtype.kind in "iub" else f", {ulps}"
             result[name] = (
-                f"{count} of {wanted.size} elements differ{worst}; the first at {first}: {got[first]} instead of "
-                f"{wanted[first]}"
+                f"{seen.mismatches} of {seen.elements} elements differ{worst}; the worst at {seen.worst}: "
+                f"{seen.actual} instead of {seen.expected}"
             )
     return result
+
+
+def _limits(wanted: Array, spread: float | Array) -> Array:
+    """How far from `wanted` a right element may be."""
+    if wanted.dtype.kind in "iub":
+        return np.zeros(wanted.shape)
+    type = of_numpy(wanted.dtype)
+    with np.errstate(all="ignore"):
+        size = np.abs(wanted.astype(np.float64))
+        approximate = _ULPS * type.epsilon * np.maximum(size, type.smallest_normal)
+    return np.maximum(np.where(np.isfinite(size), approximate, 0.0), _SPREADS * spread)

@@ -6,10 +6,10 @@ training step they grow to the size of the values and more, though the errors of
 Here the module runs several times.  Each op that kernels may do differently gets a random error, several times as
 large as it may be; every op after it rounds as usual.  The estimate is the largest distance seen, with a margin.
 
-This is stochastic arithmetic (Vignes, "A stochastic arithmetic for reliable scientific computation", 1993), a
-statistical check and no proof: a sum of n terms gets an error of some sqrt(n) roundings, the probabilistic bound of
-Higham and Mary ("A new approach to probabilistic rounding error analysis", 2019), instead of n.  In every second run
-all errors of one op have the same sign, as a function that is off in one direction has.
+This is stochastic arithmetic (`numerics.spread`), a statistical check and no proof: a sum of n terms gets an error of
+some sqrt(n) roundings, the probabilistic bound of Higham and Mary ("A new approach to probabilistic rounding error
+analysis", 2019), instead of n.  In every second run all errors of one op have the same sign, as a function that is off
+in one direction has.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from warpsmith.hlo.evaluator.machine import STEP_LIMIT
 from warpsmith.hlo.evaluator.ops.elementwise import apply_lanes, make_function
 from warpsmith.hlo.evaluator.values import Value, leaves
 from warpsmith.hlo.module import HloInstruction, HloModule
+from warpsmith.numerics.spread import Spread
 
 __all__ = ["estimate_errors", "evaluate_with_limits"]
 
@@ -200,31 +201,26 @@ def estimate_errors(
     """
     arguments = arguments_of(module.entry, arrays)
     shapes = [leaf for leaf in module.entry.root.shape.leaves() if leaf.dtype.kind is not Kind.TOKEN]
-    largest = [np.zeros(output.shape, np.float64) for output in outputs]
     inexact = [False] * len(outputs)
     with np.errstate(all="ignore"), enough_memory():
         numbers = [number(output, shape.dtype) for output, shape in zip(outputs, shapes, strict=True)]
+        spreads = [
+            Spread(reference, discrete=not (shape.dtype.is_float or shape.dtype.is_complex))
+            for reference, shape in zip(numbers, shapes, strict=True)
+        ]
         for run in range(runs):
             machine = _ErringMachine(op_ulp_bound, step_limit, 2 * seed * runs + run)
             result = machine.run(module.entry, [without_error(argument) for argument in arguments])
             pairs = zip(bounded_leaves(result), module.entry.root.shape.leaves(), strict=True)
             found = [each for each, shape in pairs if shape.dtype.kind is not Kind.TOKEN]
-            for index, (each, reference, shape) in enumerate(zip(found, numbers, shapes, strict=True)):
+            for index, (each, spread, shape) in enumerate(zip(found, spreads, shapes, strict=True)):
                 if each.error is not None:
                     inexact[index] = True
-                    seen = _distance(number(each.value, shape.dtype), reference, shape.dtype) + each.error
-                    np.maximum(largest[index], seen, out=largest[index])
+                    spread.add(number(each.value, shape.dtype), each.error)
         return [
-            _with_margin(seen, np.abs(reference), shape.dtype) if loose else seen
-            for seen, reference, shape, loose in zip(largest, numbers, shapes, inexact, strict=True)
+            _with_margin(spread.largest, np.abs(reference), shape.dtype) if loose else spread.largest
+            for spread, reference, shape, loose in zip(spreads, numbers, shapes, inexact, strict=True)
         ]
-
-
-def _distance(mine: Array, reference: Array, dtype: DType) -> Array:
-    same = (mine == reference) | (np.isnan(mine) & np.isnan(reference))
-    apart = np.where(same, 0.0, np.abs(mine - reference))
-    settled = dtype.is_float or dtype.is_complex
-    return np.where(np.isnan(apart) | ((apart > 0) & (not settled)), np.inf, apart)
 
 
 def _with_margin(seen: Array, size: Array, dtype: DType) -> Array:
