@@ -138,3 +138,41 @@ def test_files_that_are_named_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = {path for path in _PATH.findall(text) if "NAME" not in path}
     assert [path for path in sorted(named) if not any((top / path).exists() for top in (ROOT, PACKAGE))] == []
+
+
+_NUMBERED = re.compile(
+    r"reference:?\s+(?:\w+\s+)?sections?\s+\d|"
+    r"(?:pipeline|tile)(?:\.md|\s+reference|\s+sections?),?\s+(?:sections?\s+)?\d|"
+    r"pipeline\s+reference|(?<![\"\w])sections?\s+\d+\.\d",
+    re.IGNORECASE,
+)
+_CITED = re.compile(r'docs/([\w-]+\.md)`?(?:,\s+"([^"]+)")?')
+
+
+def uncited(text: str) -> list[str]:
+    """What a source cites that stands in no file here: numbered sections, pages or headings that aren't there."""
+    found = [match[0] for match in _NUMBERED.finditer(text)]
+    for name, heading in _CITED.findall(text):
+        page = ROOT / "docs" / name
+        headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE) if page.is_file() else []
+        if not page.is_file() or (heading and heading not in headings):
+            found.append(f"{name} {heading}".rstrip())
+    return found
+
+
+def test_sources_cite_what_a_reader_can_open() -> None:
+    """Wrong: a section of a document that is not in this repository, or a page or heading of ours that has moved."""
+    files = [each for top in (PACKAGE, ROOT / "tests", ROOT / "docs", ROOT / "bench") for each in top.rglob("*.py")]
+    seen = {str(each.relative_to(ROOT)): uncited(each.read_text(encoding="utf-8")) for each in sorted(files)}
+    seen.pop("tests/test_docs.py", None)
+    assert {name: found for name, found in seen.items() if found} == {}
+
+
+def test_a_citation_of_what_is_not_here_is_seen() -> None:
+    """Wrong: a check that lets everything through."""
+    assert len(uncited("Reference: section 5.1; tile.md 11.2; pipeline reference, 7.3; section 13.1")) == 4
+    assert uncited('`docs/numerics.md`, "Edge values"; see docs/ir.md; PTX ISA, "mma.sync"; xla/a/reduction.cc') == []
+    assert uncited('`docs/numerics.md`, "No such heading"; docs/nowhere.md') == [
+        "numerics.md No such heading",
+        "nowhere.md",
+    ]

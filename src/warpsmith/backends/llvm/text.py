@@ -1,7 +1,7 @@
 """A module in the llvm dialect in; textual LLVM IR out.
 
 Nothing is decided here: each op prints as its instruction, block arguments as phis, constants in place.  LLVM reads the
-text (llvmlite's builder would only be a slower way to write the same).  Reference: pipeline.md 7.
+text (llvmlite's builder would only be a slower way to write the same).
 """
 
 from __future__ import annotations

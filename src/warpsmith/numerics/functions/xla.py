@@ -1,6 +1,6 @@
 """tanh and erf as XLA:GPU 0.10.2 computes them in f32: rational functions, for the mode `xla`.
 
-The coefficients are those of the PTX that XLA's compiler prints.  Reference: pipeline.md 6.9.
+The coefficients are those of the PTX that XLA's compiler prints.
 """
 
 from __future__ import annotations
