@@ -274,3 +274,11 @@ def test_counting_tells_bijections_from_others() -> None:
     assert is_bijection_onto(IndexingMap.identity((0,)), (0,))
     large = work_item_map((130, 17, 19, 22), None, (128,), (1805,), 4)
     assert is_bijection_onto(large, (130, 17, 19, 22))
+
+
+def test_a_notebook_shows_a_table() -> None:
+    """If this failed, a notebook would show text alone, or text that isn't HTML."""
+    html = IndexingMap.from_sizes([dim(0) + dim(1)], (4, 8))._repr_html_()
+    assert html.count("<tr>") == 3
+    assert "<code>d0 + d1</code>" in html
+    assert "<code>in [0, 7]</code>" in html

@@ -477,3 +477,11 @@ def test_a_swizzle_refuses_what_it_would_drop() -> None:
     assert ComposeLayout(3, 3, 3, tile=tile).tile == tile
     with pytest.raises(InvalidLayout, match="a length is an integer, not 'x'"):
         ComposeLayout("x", 3, 3)
+
+
+def test_a_notebook_shows_the_picture() -> None:
+    """If this failed, a notebook would show a layout as text, or a fragment in another shape than its tile's."""
+    fragment = TileLayout(S[(2, 8, 4, 2) : (2, 4 @ laneid, 1 @ laneid, 1)])
+    assert fragment._repr_html_() == owner_picture(fragment, (16, 8))
+    swizzled = swizzle_for(16, 128).over((8, 64))
+    assert swizzled._repr_html_() == owner_picture(swizzled, (8, 64))

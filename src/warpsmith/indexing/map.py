@@ -195,6 +195,11 @@ class IndexingMap:
     def __repr__(self) -> str:
         return f"<IndexingMap {self}>"
 
+    def _repr_html_(self) -> str:
+        from warpsmith.indexing.map_printer import map_html  # the printer reads this module
+
+        return map_html(self)
+
     def ranges(self, use_constraints: bool = False) -> RangeEvaluator:
         """Ranges of expressions over this map's variables."""
         return RangeEvaluator(

@@ -6,10 +6,12 @@ without points prints `KNOWN EMPTY`, the absent map `UNDEFINED`.
 
 from __future__ import annotations
 
+from html import escape
+
 from warpsmith.indexing.expr_printer import Style, print_expr
 from warpsmith.indexing.map import IndexingMap
 
-__all__ = ["print_map", "variable_names"]
+__all__ = ["map_html", "print_map", "variable_names"]
 
 
 def variable_names(map: IndexingMap) -> tuple[list[str], list[str]]:
@@ -39,3 +41,18 @@ def print_map(map: IndexingMap | None, style: Style = "mlir") -> str:
         f"{print_expr(expr, dims, symbols, style)} in {interval}" for expr, interval in map.constraints.items()
     )
     return f"{head} -> ({results})" + (f", domain: {', '.join(bounds)}" if bounds else "")
+
+
+def map_html(map: IndexingMap) -> str:
+    """A table for notebooks: a row a variable with its bounds, a result, and a constraint."""
+    if map.known_empty:
+        return "<code>KNOWN EMPTY</code>"
+    dims, symbols = variable_names(map)
+    rows = [
+        ("variable", name, f"in {variable.bounds}")
+        for name, variable in zip(dims + symbols, map.dim_vars + map.symbol_vars, strict=True)
+    ]
+    rows += [("result", str(i), print_expr(expr, dims, symbols)) for i, expr in enumerate(map.results)]
+    rows += [("where", print_expr(expr, dims, symbols), f"in {bounds}") for expr, bounds in map.constraints.items()]
+    cells = ("".join(f"<td><code>{escape(cell)}</code></td>" for cell in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

@@ -16,7 +16,7 @@ from warpsmith.tile.dispatch.digits import Digit, Placement, Step
 from warpsmith.tile.model import affine
 from warpsmith.tile.model.buffers import BufferInfo
 
-__all__ = ["base_alignment", "carve", "divisor", "elements", "widest"]
+__all__ = ["base_alignment", "divisor", "elements", "in_vectors", "widest"]
 
 DEFAULT_ALIGNMENT = 16  # bytes, of a parameter
 
@@ -64,7 +64,7 @@ def _allows(digits: Sequence[Digit], operand: int, placement: Placement, width: 
     return all(stride % width == 0 for stride in outer) and placement.offset_divisor() % width == 0
 
 
-def carve(digits: Sequence[Digit], width: int) -> list[Digit]:
+def in_vectors(digits: Sequence[Digit], width: int) -> list[Digit]:
     """The digits without the innermost `width` elements; what is left counts vectors, in strides of elements."""
     if width == 1:
         return list(digits)

@@ -23,6 +23,7 @@ from warpsmith.tile.layout.operations import (
     tile_to,
 )
 from warpsmith.tile.layout.parse import parse_layout
+from warpsmith.tile.layout.picture import owner_picture
 from warpsmith.tile.layout.swizzle import ComposeLayout, swizzle_for
 from warpsmith.tile.layout.tile_layout import TileLayout, row_major
 from warpsmith.tile.layout.words import explain, owner_table
@@ -53,6 +54,7 @@ __all__ = [
     "mma_b",
     "mma_c",
     "outer_of_tile",
+    "owner_picture",
     "owner_table",
     "owners",
     "parse_layout",

@@ -14,6 +14,7 @@ from html import escape
 
 from warpsmith.errors import InvalidLayout
 from warpsmith.tile.layout.banks import BANK_BYTES, address_of, bank_of, bank_turns, column_conflicts
+from warpsmith.tile.layout.notebook import Drawn
 from warpsmith.tile.layout.swizzle import ComposeLayout
 from warpsmith.tile.layout.tile_layout import TileLayout
 from warpsmith.tile.layout.words import home_of, in_words
@@ -174,3 +175,13 @@ def _colour(group: int) -> str:
     light = 0.86 - 0.05 * (group // _ROUND % 3)
     red, green, blue = (round(255 * part) for part in colorsys.hls_to_rgb(hue, light, 0.7))
     return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _in_a_notebook(layout: TileLayout | ComposeLayout) -> str:
+    """The picture of a layout by itself: its factors cut into rows and columns, as near to a square as they go."""
+    extents = [each.extent for each in (layout.tile if isinstance(layout, ComposeLayout) else layout).shard]
+    cuts = [(math.prod(extents[:k]), math.prod(extents[k:])) for k in range(len(extents))]
+    return owner_picture(layout, min(cuts, key=lambda cut: abs(math.log(cut[0] / cut[1]))))
+
+
+Drawn.picture = _in_a_notebook

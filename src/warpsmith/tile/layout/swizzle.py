@@ -13,6 +13,7 @@ import numpy as np
 
 from warpsmith.errors import InvalidLayout
 from warpsmith.tile.layout.axes import integer
+from warpsmith.tile.layout.notebook import Drawn
 from warpsmith.tile.layout.tile_layout import TileLayout, row_major
 
 __all__ = ["ComposeLayout", "swizzle_for"]
@@ -20,7 +21,7 @@ __all__ = ["ComposeLayout", "swizzle_for"]
 _LENGTHS = {32: 1, 64: 2, 128: 3}
 
 
-class ComposeLayout:
+class ComposeLayout(Drawn):
     """A swizzle over a tile's memory.  Without a tile it is bare: `over(shape)` puts it over a dense one.
 
     InvalidLayout for negative lengths, or bits that overlap (`atom_len` less than `swizzle_len`).

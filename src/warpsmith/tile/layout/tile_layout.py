@@ -16,13 +16,14 @@ from warpsmith.tile.layout.axes import AXES, FUSED, Axis, axis_of
 from warpsmith.tile.layout.grouping import grouped, sliced_group
 from warpsmith.tile.layout.iters import Amount, Iter, digits, merged, product
 from warpsmith.tile.layout.notation import Spec, layout_text
+from warpsmith.tile.layout.notebook import Drawn
 
 __all__ = ["TileLayout", "row_major"]
 
 M = AXES["m"]
 
 
-class TileLayout:
+class TileLayout(Drawn):
     """Element `c` lives at `offset` plus, for each shard factor, its digit of `c` times its stride.
 
     `replica` factors say where further copies are.  Immutable; equal when shard, replica and offset are

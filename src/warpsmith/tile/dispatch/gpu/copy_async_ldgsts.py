@@ -17,7 +17,7 @@ from warpsmith.tile.dispatch.emission import address, distance_of
 from warpsmith.tile.dispatch.gpu.copy_shared import NOT_DISTRIBUTED
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SAME_ELEMENTS, SCOPE, capability, pair
 from warpsmith.tile.dispatch.registry import Predicate, Variant
-from warpsmith.tile.dispatch.widths import carve, elements, widest
+from warpsmith.tile.dispatch.widths import elements, in_vectors, widest
 from warpsmith.tile.dispatch.work_sharing import shared_out, turns_in_words
 
 __all__ = ["VARIANTS"]
@@ -41,7 +41,7 @@ def emit(call: CallContext) -> str:
             f"cp.async moves 4, 8 or 16 bytes at a time, but layouts, beginnings and alignment of {src.region} and "
             f"{dst.region} leave {width * bytes_}"
         )
-    rest = carve(digits, width)
+    rest = in_vectors(digits, width)
     vectors = math.prod(d.extent for d in rest)
     with shared_out(call, vectors) as (term, number):
         source = address(term, src, distance_of(number, rest, 1))

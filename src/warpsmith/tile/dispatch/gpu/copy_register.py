@@ -19,7 +19,7 @@ from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, pair
 from warpsmith.tile.dispatch.registry import Variant
 from warpsmith.tile.dispatch.threads import Owners, owners
-from warpsmith.tile.dispatch.widths import carve, divisor, elements, widest
+from warpsmith.tile.dispatch.widths import divisor, elements, in_vectors, widest
 
 __all__ = ["VARIANTS", "split_threads"]
 
@@ -58,7 +58,7 @@ def emit(call: CallContext) -> str:
     width = widest(private, [dst, src], call.device)
     if width > 1 and not _threads_allow(spread, mem, width):
         width = next((w for w in (8, 4, 2) if w < width and _threads_allow(spread, mem, w)), 1)
-    rest = carve(private, width)
+    rest = in_vectors(private, width)
     turns = math.prod(d.extent for d in rest)
     b = call.b
     thread = None if call.scope == "thread" else call.thread()

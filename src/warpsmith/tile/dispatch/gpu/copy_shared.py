@@ -16,7 +16,7 @@ from warpsmith.tile.dispatch.emission import distance_of
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, NO_OVERLAP, SCOPE, pair
 from warpsmith.tile.dispatch.registry import Predicate, Variant
-from warpsmith.tile.dispatch.widths import carve, elements, widest
+from warpsmith.tile.dispatch.widths import elements, in_vectors, widest
 from warpsmith.tile.dispatch.work_sharing import shared_out, turns_in_words
 
 __all__ = ["NOT_DISTRIBUTED", "VARIANTS"]
@@ -40,7 +40,7 @@ def emit(call: CallContext) -> str:
     guide = 1 if src.buffer.scope == "global" else 0
     digits = merged(sorted(digits, key=lambda d: (*farthest(d.steps[guide]), -d.extent)))
     width = widest(digits, [dst, src], call.device)
-    rest = carve(digits, width)
+    rest = in_vectors(digits, width)
     vectors = math.prod(d.extent for d in rest)
     with shared_out(call, vectors) as (term, number):
         value = read(call, "src", term, distance_of(number, rest, 1), width)

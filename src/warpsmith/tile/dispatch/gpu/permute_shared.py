@@ -32,7 +32,7 @@ from warpsmith.tile.dispatch.gpu.copy_shared import NOT_DISTRIBUTED
 from warpsmith.tile.dispatch.moves import read, write
 from warpsmith.tile.dispatch.predicates import ALL_ACTIVE, LAYOUTS, all_in
 from warpsmith.tile.dispatch.registry import Predicate, Variant
-from warpsmith.tile.dispatch.widths import carve, elements, widest
+from warpsmith.tile.dispatch.widths import elements, in_vectors, widest
 from warpsmith.tile.layout.banks import BANK_BYTES, BANKS, turns_of
 from warpsmith.tile.model.scopes import WARP
 
@@ -119,7 +119,7 @@ def _best(digits: Sequence[Digit], places: Sequence[Placement], widest_: int) ->
     candidates: list[tuple[int, _Order]] = []
     width, bytes_ = widest_, places[_DST].buffer.type.bytes
     while width:
-        candidates += [(width, each) for each in _orders(carve(digits, width), width * bytes_)]
+        candidates += [(width, each) for each in _orders(in_vectors(digits, width), width * bytes_)]
         width //= 2
     if not candidates:
         raise Decline(f"{math.prod(d.extent for d in digits)} elements can't be shared out evenly among {WARP} lanes")
