@@ -23,6 +23,7 @@ from warpsmith.ir.text.printer import print_op
 from warpsmith.kernel import Kernel
 from warpsmith.passes.clamp_indices import SIZES
 from warpsmith.passes.manager import Option, PassCall, PassTiming, run_pipeline
+from warpsmith.passes.support.edits import Edit, edited
 from warpsmith.passes.vectorize_cpu import STREAMS
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import LaunchResult
@@ -118,15 +119,24 @@ class Backend(ABC, Generic[Code]):
         """The text of IR after all passes, LLVM's for most."""
 
     def lower(
-        self, kernel: Kernel[Origin], *, keep: Keep = "facts", generic: bool = False, on_after: Hook | None = None
+        self,
+        kernel: Kernel[Origin],
+        *,
+        keep: Keep = "facts",
+        generic: bool = False,
+        on_after: Hook | None = None,
+        edits: Sequence[Edit] = (),
     ) -> Lowered[Origin]:
-        """Run the passes on a kernel's module, in place; `on_after` sees each step.  LoweringError says what fails."""
+        """Run the passes on a kernel's module, in place; `on_after` sees each step.  LoweringError says what fails.
+
+        `edits` change which passes run; UnknownPass for a place that the pipeline doesn't have.
+        """
         start = perf_counter()
         module = kernel.module
         entry = func.entry(module)
         name = entry.attributes["sym_name"]
         emitted = module.clone()
-        calls = self.pipeline(kernel)
+        calls = edited(self.pipeline(kernel), edits)
         steps: list[tuple[str, str]] = []
         step_ops = [_ops(module)] if keep == "steps" else []
 

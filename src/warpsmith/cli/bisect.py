@@ -13,6 +13,7 @@ from typing import Any
 
 from warpsmith.cli.files import write_text
 from warpsmith.cli.modules import add_module, read_module
+from warpsmith.cli.own_passes import add_arguments, load
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the generated input (default: 0)")
     parser.add_argument("--input", metavar="FILE.npz", help="arrays 0, 1, ... instead of generated input")
+    add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
@@ -31,12 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
     from warpsmith.report.bisect import bisection_text
     from warpsmith.report.run.checked_run import random_inputs
 
+    load(arguments)
     module = read_module(arguments)
     inputs: list[Any] = random_inputs(module, arguments.seed)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
 
         inputs = read_npz(arguments.input)
-    found = bisect(module, *inputs, target=arguments.target, numerics=arguments.numerics)
+    found = bisect(module, *inputs, target=arguments.target, numerics=arguments.numerics, pipeline=arguments.pipeline)
     write_text(None, found.to_json() if arguments.json else bisection_text(found))
     return 1 if found.culprit is not None else 0

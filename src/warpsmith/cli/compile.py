@@ -12,6 +12,7 @@ from typing import Any
 
 from warpsmith.cli.files import write_bytes, write_text
 from warpsmith.cli.modules import add_module, module_name, read_module
+from warpsmith.cli.own_passes import add_arguments, load
 from warpsmith.errors import UsageError
 
 _DEFAULT_STAGES = {True: "ptx", False: "asm"}
@@ -35,6 +36,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-passes", action="store_true", help="what each pass took, on standard error")
     parser.add_argument("--numerics", default="strict", help="strict (default) or xla")
     parser.add_argument("--deterministic", action="store_true", help="results that repeat bit for bit on a GPU, too")
+    add_arguments(parser)
     parser.add_argument("--no-cache", action="store_true", help="look nothing up on disk, and keep nothing there")
 
 
@@ -43,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from warpsmith.compiler import check_stage, stage_bytes, stage_text
     from warpsmith.devices import device
 
+    load(arguments)
     module_name(arguments)
     target = device(arguments.target)
     stage = arguments.stage or _DEFAULT_STAGES[target.is_gpu]
@@ -86,7 +89,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What each way of compiling takes."""
-    return {"numerics": arguments.numerics, "deterministic": arguments.deterministic}
+    return {
+        "numerics": arguments.numerics,
+        "deterministic": arguments.deterministic,
+        "pipeline": arguments.pipeline,
+    }
 
 
 def _print_times(module: object, arguments: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warpsmith.cli import is_ours
 from warpsmith.cli.files import example_text, read_bytes, terminal_colors, terminal_width
 from warpsmith.cli.modules import add_fill_elided, load_module
+from warpsmith.cli.own_passes import add_arguments, load
 from warpsmith.errors import FileError, UsageError, WarpsmithError, did_you_mean
 from warpsmith.records import json_text
 
@@ -76,6 +77,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--step-limit", type=_positive, metavar="N", help="instructions that the reference may take (default: 10000000)"
     )
     parser.add_argument("--save-repro", metavar="X.zip", help="write a zip that replays this command elsewhere")
+    add_arguments(parser)
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing on disk")
     parser.add_argument("--json", action="store_true", help="one JSON object a module on standard output, nothing else")
     parser.add_argument("--xla_disable_all_hlo_passes", nargs="?", const="true", default="true", help=argparse.SUPPRESS)
@@ -97,6 +99,7 @@ def _bound(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
+    load(arguments)
     platform = _choice("platform", arguments.platform, _PLATFORMS)
     reference = _choice("reference", arguments.reference, _REFERENCES)
     if arguments.stage != "buffers" and platform != "sim":
@@ -200,6 +203,7 @@ def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str)
         results=results,
         step_limit=limit,
         deterministic=arguments.deterministic,
+        pipeline=arguments.pipeline,
     )
     if arguments.output:
         from warpsmith.cli.npz import write_npz
@@ -215,7 +219,13 @@ def _compile_only(arguments: argparse.Namespace, module: HloModule) -> RunReport
     target = arguments.target or _DEFAULT_GPU
     if arguments.dump_to:
         _dump(arguments, module, target)
-    report = compiled(module, target=target, numerics=arguments.numerics, deterministic=arguments.deterministic)
+    report = compiled(
+        module,
+        target=target,
+        numerics=arguments.numerics,
+        deterministic=arguments.deterministic,
+        pipeline=arguments.pipeline,
+    )
     report.notes.append(f"compiled for {target}; HLO isn't launched on GPUs: not run and not compared")
     if arguments.dump_to:
         report.notes.append(f"dumped to {arguments.dump_to}")
@@ -232,4 +242,5 @@ def _dump(arguments: argparse.Namespace, module: HloModule, target: str) -> None
         numerics=arguments.numerics,
         pass_re=arguments.dump_pass_re,
         deterministic=arguments.deterministic,
+        pipeline=arguments.pipeline,
     )

@@ -21,7 +21,7 @@ from warpsmith.backends import backend_of
 from warpsmith.backends.simulator.launch import run_ir, run_ptx
 from warpsmith.compiler.lowering import LoweredKernel, Program, program
 from warpsmith.emitters import EmittedKernel
-from warpsmith.errors import SimulationError, WarpsmithError
+from warpsmith.errors import InvalidIr, SimulationError, WarpsmithError
 from warpsmith.hlo.edit import extract
 from warpsmith.hlo.evaluator import Value, evaluate, evaluate_with_bounds, within_bounds
 from warpsmith.hlo.evaluator.interpreter import arguments_of
@@ -31,6 +31,7 @@ from warpsmith.ir.core.verifier import verify
 from warpsmith.ir.text.printer import print_module
 from warpsmith.numerics.bounds import bound
 from warpsmith.passes.manager import lookup
+from warpsmith.passes.support.edits import edited
 from warpsmith.records import Record
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Finding
@@ -98,13 +99,15 @@ class _Found(Exception):
         self.culprit = culprit
 
 
-def bisect(module: HloModule, *arrays: Any, target: str = "sm_90", numerics: str = "strict") -> Bisection:
-    """Run every kernel of `module` after each pass on the values that `arrays` lead to.
+def bisect(
+    module: HloModule, *arrays: Any, target: str = "sm_90", numerics: str = "strict", pipeline: str = ""
+) -> Bisection:
+    """Run every kernel of `module` after each pass on the values that `arrays` lead to.  `pipeline` is as in `compile`.
 
     Raises what `compile` raises before there is IR (UnknownTarget, InvalidHlo, UnsupportedFusion), and what `evaluate`
     raises.
     """
-    whole = program(module, target, numerics=numerics)
+    whole = program(module, target, numerics=numerics, pipeline=pipeline)
     fusions = list(dict.fromkeys(whole.schedule.kernel_fusions()))
     known = _operand_values(whole.module, fusions, arrays)
     steps: list[tuple[str, int]] = []
@@ -160,7 +163,9 @@ class _KernelCheck:
         kernel = self.whole.emit(self.fusion)
         self._start(kernel)
         try:
-            lowered = self.backend.lower(kernel, on_after=lambda i, name, module: self._after(i, name, module, kernel))
+            lowered = self.backend.lower(
+                kernel, on_after=lambda i, name, module: self._after(i, name, module, kernel), edits=self.whole.edits
+            )
         except WarpsmithError as error:
             raise self._raised(error, kernel) from error
         self._code(lowered)
@@ -293,9 +298,10 @@ class _KernelCheck:
                 yield Difference(output, at, *values)
 
     def _raised(self, error: WarpsmithError, kernel: EmittedKernel) -> _Found:
-        passes = self.backend.pipeline(kernel)
+        passes = edited(self.backend.pipeline(kernel), self.whole.edits)
         step = passes[min(self.index, len(passes) - 1)].name
-        return _Found(self._culprit(step, lookup(step).contract, "raised", str(error)))
+        what = "invalid IR" if isinstance(error, InvalidIr) else "raised"
+        return _Found(self._culprit(step, lookup(step).contract, what, str(error)))
 
     def _culprit(self, step: str, contract: str, what: str, message: str, diff: str = "") -> Culprit:
         return Culprit(self.fusion.name, self.index, step, contract, what, message, diff=diff)

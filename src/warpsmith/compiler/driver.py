@@ -40,6 +40,7 @@ def compile(
     cache: bool = True,
     trace: bool = False,
     deterministic: bool = False,
+    pipeline: str = "",
 ) -> Executable:
     """Compile a module for `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
 
@@ -47,10 +48,10 @@ def compile(
     computes; on the CPU), LoweringError (no form on the target).  With `cache` machine code for the CPU is looked up
     and kept on disk (PTX never is); with `trace` the executable's `trace` holds the IR after each pass.  With
     `deterministic` results repeat bit for bit on a GPU, too: scatters combine updates in order, or in steps whose order
-    doesn't show.
+    doesn't show.  `pipeline` changes the passes: `"+mine@before:cse"` (docs/your-own-pass.md).
     """
     began = perf_counter()
-    whole = program(module, target, numerics=numerics, deterministic=deterministic)
+    whole = program(module, target, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     scheduled = perf_counter()
     if not whole.device.is_gpu:
         _check_host_steps(whole)
@@ -137,10 +138,16 @@ def check_stage(stage: str, target: Device) -> None:
 
 
 def kernel_steps(
-    module: HloModule, target: str, *, numerics: str = "strict", generic: bool = False, deterministic: bool = False
+    module: HloModule,
+    target: str,
+    *,
+    numerics: str = "strict",
+    generic: bool = False,
+    deterministic: bool = False,
+    pipeline: str = "",
 ) -> list[tuple[str, LoweredKernel]]:
     """Each kernel's fusion name and its IR after emission and after each pass, as text."""
-    whole = program(module, target, numerics=numerics, deterministic=deterministic)
+    whole = program(module, target, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     return list(zip([each.name for each in whole.fusions], whole.lowered(keep="steps", generic=generic), strict=True))
 
 
@@ -153,6 +160,7 @@ def stage_text(
     generic: bool = False,
     cache: bool = True,
     deterministic: bool = False,
+    pipeline: str = "",
 ) -> str:
     """The text of a stage.  Raises what `compile` raises, and UsageError for a stage that the target lacks.
 
@@ -160,8 +168,10 @@ def stage_text(
     """
     check_stage(stage, device(target))
     if stage not in ("hlo", "cuda", "emitted", "lowered", "llvm"):
-        return compile(module, target, numerics=numerics, cache=cache, deterministic=deterministic).artifact(stage)
-    whole = program(module, target, numerics=numerics, deterministic=deterministic)
+        return compile(
+            module, target, numerics=numerics, cache=cache, deterministic=deterministic, pipeline=pipeline
+        ).artifact(stage)
+    whole = program(module, target, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     if stage == "hlo":
         return str(whole.module)
     if stage == "cuda":
@@ -173,9 +183,11 @@ def stage_text(
     return "\n".join(map(text, kernels))
 
 
-def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict", deterministic: bool = False) -> bytes:
+def stage_bytes(
+    module: HloModule, target: str, *, numerics: str = "strict", deterministic: bool = False, pipeline: str = ""
+) -> bytes:
     """The cubin of a module with one kernel.  Raises ToolMissing without ptxas, UsageError for several kernels."""
-    exe = compile(module, target, numerics=numerics, deterministic=deterministic)
+    exe = compile(module, target, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     count = sum(not k.host for k in exe.kernels)
     if count != 1:
         raise UsageError(f"the module has {count} kernels; a cubin holds one", help="print --stage ptx instead")
@@ -183,10 +195,10 @@ def stage_bytes(module: HloModule, target: str, *, numerics: str = "strict", det
 
 
 def time_passes(
-    module: HloModule, target: str, *, numerics: str = "strict", deterministic: bool = False
+    module: HloModule, target: str, *, numerics: str = "strict", deterministic: bool = False, pipeline: str = ""
 ) -> list[tuple[str, float]]:
     """(part, seconds) in order: emission, each pass, LLVM; summed over kernels.  The first, cold run isn't counted."""
-    whole = program(module, target, numerics=numerics, deterministic=deterministic)
+    whole = program(module, target, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     backend = backend_of(whole.device)
     list(whole.lowered())
     kernels = list(whole.lowered())

@@ -29,6 +29,7 @@ from warpsmith.hlo_passes.scatter_order import keep_order, keeps_order
 from warpsmith.hlo_passes.tree_reduction import split_reductions
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.numerics.modes import mode
+from warpsmith.passes.support.edits import Edit, parse_edits
 from warpsmith.schedule.schedule import Schedule, make_schedule
 
 __all__ = ["LoweredKernel", "Program", "lower_fusion", "program"]
@@ -50,6 +51,8 @@ class Program:
     device: Device
     numerics: str
     choices: Choices
+    edits: tuple[Edit, ...] = ()
+    """Changes to the passes of each kernel."""
 
     @cached_property
     def fusions(self) -> Mapping[HloInstruction, Sequence[HloInstruction]]:
@@ -68,7 +71,14 @@ class Program:
     ) -> LoweredKernel:
         """The kernel of a fusion after a back end's passes, the device's own by default; see `lower_fusion`."""
         return lower_fusion(
-            fusion, self.device, numerics=self.numerics, name=name, backend=backend, choices=self.choices, **options
+            fusion,
+            self.device,
+            numerics=self.numerics,
+            name=name,
+            backend=backend,
+            choices=self.choices,
+            edits=self.edits,
+            **options,
         )
 
     def lowered(
@@ -84,13 +94,20 @@ class Program:
 
 
 def program(
-    module: HloModule, target: str | Device, *, numerics: str = "strict", deterministic: bool = False
+    module: HloModule,
+    target: str | Device,
+    *,
+    numerics: str = "strict",
+    deterministic: bool = False,
+    pipeline: str = "",
 ) -> Program:
-    """Wrap and schedule a module.  InvalidHlo for one that means nothing; UnknownTarget.
+    """Wrap and schedule a module.  InvalidHlo for one that means nothing; UnknownTarget; UnknownPass.
 
-    `deterministic`: scatters keep the order of their updates where it shows.
+    `deterministic`: scatters keep the order of their updates where it shows.  `pipeline`: changes to the
+    passes (`passes/support/edits.py`).
     """
     mode(numerics)
+    edits = parse_edits(pipeline) if pipeline else ()
     chosen = device(target) if isinstance(target, str) else target
     verify_module(module)
     choices = Choices(chosen)
@@ -101,7 +118,7 @@ def program(
     else:
         wrapped = wrap(module, takes=choices.takes)
     split = split_reductions(wrapped, chosen)
-    return Program(split, make_schedule(split), chosen, numerics, choices)
+    return Program(split, make_schedule(split), chosen, numerics, choices, edits)
 
 
 def _lacking(choices: Choices) -> Callable[[HloInstruction], Collection[str]]:
@@ -126,16 +143,20 @@ def lower_fusion(
     backend: Backend[Any] | None = None,
     choices: Choices | None = None,
     on_after: Hook | None = None,
+    edits: Sequence[Edit] = (),
 ) -> LoweredKernel:
     """Emit a fusion and run the passes of a back end (the device's own by default).
 
-    `keep` says what the result holds on to, beside facts; texts are in MLIR's generic form if `generic`.
+    `keep` says what the result holds on to, beside facts; texts are in MLIR's generic form if `generic`; `edits` change
+    the passes.
     """
     with _collection_paused():
         start = perf_counter()
         kernel = emit(fusion, target, numerics=numerics, name=name, choices=choices)
         seconds = perf_counter() - start
-        lowered = (backend or backend_of(target)).lower(kernel, keep=keep, generic=generic, on_after=on_after)
+        lowered = (backend or backend_of(target)).lower(
+            kernel, keep=keep, generic=generic, on_after=on_after, edits=edits
+        )
         lowered.emission_seconds = seconds
         return lowered
 

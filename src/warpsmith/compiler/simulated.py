@@ -50,16 +50,23 @@ def simulate(
     stage: str = "ptx",
     blocks: int | None = None,
     deterministic: bool = False,
+    pipeline: str = "",
 ) -> Simulation:
     """Run `module`'s kernels on `arrays`, watching every access.
 
     `stage` is "ptx", or "buffers" for the IR.  With `blocks` at most so many blocks of a kernel run: the first, the
     last, and random ones between.  An access that a kernel may not make ends the run as a finding, with no outputs.
-    `deterministic` is as in `compile`.
+    `deterministic` and `pipeline` are as in `compile`.
     Raises what `compile` raises; SimulationError for an instruction that the simulator doesn't know.
     """
     launches: list[LaunchResult] = []
-    options: dict[str, Any] = {"numerics": numerics, "stage": stage, "blocks": blocks, "deterministic": deterministic}
+    options: dict[str, Any] = {
+        "numerics": numerics,
+        "stage": stage,
+        "blocks": blocks,
+        "deterministic": deterministic,
+        "pipeline": pipeline,
+    }
     exe = simulated(module, target, launches=launches, **options)
     try:
         outputs = exe(*arrays)
@@ -78,6 +85,7 @@ def simulated(
     launches: list[LaunchResult] | None = None,
     blocks: int | None = None,
     deterministic: bool = False,
+    pipeline: str = "",
 ) -> Executable:
     """An executable that simulates `target`'s kernels at `stage`.
 
@@ -93,7 +101,7 @@ def simulated(
             f"the simulator has no stage '{stage}'", help=did_you_mean(stage, STAGES) or f"one of {', '.join(STAGES)}"
         )
     began = perf_counter()
-    whole = program(module, chosen, numerics=numerics, deterministic=deterministic)
+    whole = program(module, chosen, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     backend = Simulator(chosen, stage)
     kernels = list(whole.lowered(backend))
     codes = backend.load(kernels, expected=len(kernels))

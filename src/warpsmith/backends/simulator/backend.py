@@ -6,7 +6,7 @@ hands out; at "buffers" it is the IR just before its control flow is flattened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from warpsmith.backends.base import Backend, Buffers, Hook, Keep, Launched, Lowered, Origin, Store
 from warpsmith.backends.nvptx.backend import Nvptx, llvm_ir
@@ -17,6 +17,7 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.kernel import Kernel
 from warpsmith.passes.manager import PassCall, run_pipeline
 from warpsmith.passes.pipeline import FLATTEN
+from warpsmith.passes.support.edits import Edit
 from warpsmith.simt.core.checks import Checks
 
 __all__ = ["Simulator"]
@@ -41,11 +42,17 @@ class Simulator(Backend["Operation | str"]):
         return llvm_ir(module) if self.stage == "ptx" else ""
 
     def lower(
-        self, kernel: Kernel[Origin], *, keep: Keep = "facts", generic: bool = False, on_after: Hook | None = None
+        self,
+        kernel: Kernel[Origin],
+        *,
+        keep: Keep = "facts",
+        generic: bool = False,
+        on_after: Hook | None = None,
+        edits: Sequence[Edit] = (),
     ) -> Lowered[Origin]:
         """Run the passes; the IR that is to be run is kept."""
         kept: Keep = "ir" if self.stage != "ptx" and keep == "facts" else keep
-        return super().lower(kernel, keep=kept, generic=generic, on_after=on_after)
+        return super().lower(kernel, keep=kept, generic=generic, on_after=on_after, edits=edits)
 
     def text(self, lowered: Lowered[object], stage: str, code: Operation | str) -> str:
         """`llvm`: of IR that is run, what its last passes make of it."""

@@ -56,7 +56,7 @@ def parse_edits(text: str) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-def edited(calls: Sequence[PassCall], edits: Sequence[Edit]) -> list[PassCall]:
+def edited(calls: Sequence[PassCall], edits: Sequence[Edit]) -> tuple[PassCall, ...]:
     """The passes with the edits done, in order.  UnknownPass for a place that the pipeline doesn't have."""
     found = list(calls)
     for edit in edits:
@@ -69,7 +69,7 @@ def edited(calls: Sequence[PassCall], edits: Sequence[Edit]) -> list[PassCall]:
             del found[places[edit.number - 1]]
         else:
             found = [call for call in found if call.name != edit.name]
-    return found
+    return tuple(found)
 
 
 def _nowhere(edit: Edit, count: int, calls: Sequence[PassCall]) -> UnknownPass:

@@ -32,17 +32,20 @@ def dump_module(
     generic: bool = False,
     cache: bool = True,
     deterministic: bool = False,
+    pipeline: str = "",
 ) -> list[str]:
     """Write all stages of all kernels of `module` under `directory`; the names of the files.
 
     A pass that changed nothing has its file too; the index says so.  The IR is written before LLVM sees it, so that it
     can be read when LLVM refuses it.  `pass_re` limits the files to passes whose name it matches; XLA's
-    `fusion-emitter` means all of them.  `deterministic` is as in `compile`.
+    `fusion-emitter` means all of them.  `deterministic` and `pipeline` are as in `compile`.
     """
     keep = _filter(pass_re)
     files: dict[str, str] = {f"{_safe(module.name)}.hlo": str(module)}
     index: list[str] = []
-    kernels = kernel_steps(module, target, numerics=numerics, generic=generic, deterministic=deterministic)
+    kernels = kernel_steps(
+        module, target, numerics=numerics, generic=generic, deterministic=deterministic, pipeline=pipeline
+    )
     for fusion, kernel in kernels:
         stem = f"{_safe(module.name)}.{_safe(fusion)}"
         previous = ""
@@ -56,7 +59,9 @@ def dump_module(
     files["index.txt"] = "\n".join(index) + "\n"
     _write(Path(directory), files)
     stage, ending = ("ptx", "ptx") if device(target).is_gpu else ("asm", "s")
-    text = compile(module, target, numerics=numerics, cache=cache, deterministic=deterministic).artifact(stage)
+    text = compile(
+        module, target, numerics=numerics, cache=cache, deterministic=deterministic, pipeline=pipeline
+    ).artifact(stage)
     name = _safe(module.name)
     code = {
         f"{name}.{ending}": text,

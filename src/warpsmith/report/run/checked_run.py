@@ -70,7 +70,8 @@ class RunOptions:
     """How `run` compiles, calls and compares.
 
     `target` is "cpu" or, with `platform="sim"`, a GPU whose kernels are simulated at `stage` ("buffers" or "ptx"): an
-    access that a kernel may not make becomes a finding.  `numerics`, `deterministic` and `cache` are as in `compile`.
+    access that a kernel may not make becomes a finding.  `numerics`, `deterministic`,
+    `pipeline` and `cache` are as in `compile`.
     `seed` makes the inputs that aren't given.  `iterations` timed calls (default: as many as fit in 0.2 s, at most 100,
     at least 3); `measure_copy` also times a copy of memory.  `reference` is "interpreter" or "none"; it takes
     `step_limit` instructions at most, so that a loop without end is an error.  With `abs_error` or `rel_error` XLA's
@@ -82,6 +83,7 @@ class RunOptions:
     stage: str = "buffers"
     numerics: str = "strict"
     deterministic: bool = False
+    pipeline: str = ""
     cache: bool = True
     seed: int = 0
     iterations: int | None = None
@@ -138,6 +140,7 @@ def _on_cpu(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tu
         numerics=options.numerics,
         cache=options.cache,
         deterministic=options.deterministic,
+        pipeline=options.pipeline,
     )
     report = _of_executable(module, exe, perf_counter() - start)
     report.reference, report.seed = options.reference, options.seed
@@ -163,6 +166,7 @@ def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) ->
         numerics=options.numerics,
         stage=options.stage,
         deterministic=options.deterministic,
+        pipeline=options.pipeline,
     )
     report = _of_executable(module, exe, perf_counter() - start)
     report.notes.append(f"simulated at stage {options.stage}; times are the simulator's, not a GPU's")
@@ -181,10 +185,12 @@ def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) ->
     return report, found
 
 
-def compiled(module: HloModule, *, target: str, numerics: str = "strict", deterministic: bool = False) -> RunReport:
+def compiled(
+    module: HloModule, *, target: str, numerics: str = "strict", deterministic: bool = False, pipeline: str = ""
+) -> RunReport:
     """The report of a module that was compiled and not run."""
     start = perf_counter()
-    exe = compile(module, target=target, numerics=numerics, deterministic=deterministic)
+    exe = compile(module, target=target, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     return _of_executable(module, exe, perf_counter() - start)
 
 
