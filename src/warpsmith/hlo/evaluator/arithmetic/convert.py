@@ -2,7 +2,6 @@
 
 In: an array of one HLO type.  Out: an array of another.  Each conversion rounds at most once.  Float to integer
 saturates and sends NaN to 0; integer to integer keeps the low bits; anything non-zero (NaN too) is a true pred.
-Reference: emitters.md 9.3.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: integer arrays of a numpy type at least as wide as the HLO type (s4 and s2 in int8, u4 and u2 in uint8), with the
 HLO type's width where it matters.  Out: arrays whose low bits are the result; `store` drops the others.
-Reference: emitters.md 9.2 (x/0 = -1, x%0 = x, MIN/-1 = MIN, shifts of the width or more).
+As XLA has them: x/0 = -1, x%0 = x, MIN/-1 = MIN, and shifts of the width or more give 0 or the sign.
 """
 
 from __future__ import annotations

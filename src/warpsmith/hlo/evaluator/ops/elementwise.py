@@ -3,7 +3,7 @@
 In: an instruction.  Out: `make_function` gives the function on its operands' arrays; `elementwise_rule` the kernel
 around it, which also computes a splat (an operand with zero strides) once instead of once an element.
 Every result is rounded to the instruction's own type: each step has its own rounding.  Unary ops on types of 16 bits
-or fewer go through a table of all codes once arrays are large.  Reference: emitters.md 9.2.
+or fewer go through a table of all codes once arrays are large.
 """
 
 from __future__ import annotations

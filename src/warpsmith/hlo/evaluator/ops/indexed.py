@@ -1,7 +1,7 @@
 """Ops that read or write at run-time indices: dynamic-slice, dynamic-update-slice, gather.
 
 In: arrays and integer indices.  Out: arrays.  Starts are clamped so that the whole slice lies inside the operand,
-with indices read by their own signedness.  Reference: emitters.md 9.1 and trap 10.
+with indices read by their own signedness.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ops that move elements without looking at them.
 
 In: arrays of any numpy type (the error bounds of `error_bound` move through the same kernels).  Out: views wherever
-numpy can make one: a broadcast, transpose, slice or reverse costs no memory.  Reference: emitters.md 8.7, 9.1.
+numpy can make one: a broadcast, transpose, slice or reverse costs no memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """scatter, in all its forms: windows, batching dimensions, several operands.
 
 In: operands, index vectors, updates, a combiner.  Out: the operands with updates combined in, in the row-major order
-of the updates.  A window that doesn't lie wholly inside the operand is dropped whole, as XLA's emitters do
-(reference emitters.md, trap 10).  Updates of one element run in rounds: each round takes at most one update an
-element, so that a round is one vector operation.
+of the updates.  A window that doesn't lie wholly inside the operand is dropped whole, as XLA's emitters do.
+Updates of one element run in rounds: each round takes at most one update an element, so that a round is one vector
+operation.
 """
 
 from __future__ import annotations
