@@ -20,8 +20,8 @@ from warpsmith.devices import device
 from warpsmith.errors import UnknownPass
 from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.verifier import verify_module
-from warpsmith.hlo_passes import apply, scatter_order
-from warpsmith.hlo_passes.manager import CONTRACTS, lookup, names
+from warpsmith.hlo_passes import scatter_order
+from warpsmith.hlo_passes.manager import CONTRACTS, apply, lookup, names
 from warpsmith.report.run.checked_run import random_inputs
 
 FILES = sorted((Path(__file__).parent / "text").glob("*.hlo"))

@@ -94,7 +94,7 @@ def _print(module: HloModule, arguments: argparse.Namespace) -> str:
 
     if arguments.passes:
         from warpsmith.devices import device
-        from warpsmith.hlo_passes import apply
+        from warpsmith.hlo_passes.manager import apply
 
         module = apply(module, arguments.passes, device(arguments.target))
     styles = {"default": DEFAULT, "short": SHORT, "operand-shapes": dataclasses.replace(DEFAULT, operand_shapes=True)}
