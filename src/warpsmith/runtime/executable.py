@@ -75,6 +75,11 @@ class Executable:
     ) -> list[Array]:
         """Run on host arrays; a list of results, one an output leaf.
 
+        `arrays`: one for each array leaf of the entry's parameters, in order, of exactly its dtype (numpy's, or
+        ml_dtypes' for bf16, f8 and 4-bit types) and logical dims; any strides, anything with `__dlpack__`.  Results are
+        new arrays in HLO's dtype and logical dims, strided where HLO's layout is not row-major.  `out`: an array an
+        output to write to instead, of its dtype and dims, writable, apart from the others; they are returned.
+
         `donate` names arguments whose memory the call may write to and hand out as results (True: those that the
         module's header says so of); what they hold afterwards is open.  Raises ArgumentMismatch when count, shape or
         dtype is wrong, or an `out` array can't take its result.

@@ -87,8 +87,9 @@ def explain(
 ) -> Explanation:
     """Explain each kernel of `module` on `target`: "cpu", "sm_80", "sm_90", "sm_100", or a device's name.
 
-    `deterministic` is as in `compile`.  Raises UnknownTarget, InvalidHlo, UnsupportedFusion (an op that no emitter
-    takes) and LoweringError.
+    Nothing is timed and no GPU is needed: counts are the simulator's, times (in microseconds) a model's, sizes bytes.
+    `numerics` and `deterministic` are as in `compile`.  Raises UnknownTarget, InvalidHlo, UnsupportedFusion (an op that
+    no emitter takes) and LoweringError.
     """
     whole = program(module, target, numerics=numerics, deterministic=deterministic)
     chosen = whole.device
