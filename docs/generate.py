@@ -191,6 +191,14 @@ def _bits(values: Sequence[int]) -> str:
     return ", ".join(f"{value:#x}" for value in values)
 
 
+def atomic_adds() -> str:
+    rows = (
+        [row.dtype, row.memory, f"`{row.instruction}`", f"sm_{row.since}", "flushed" if row.flushes else "kept"]
+        for row in modes.ATOMIC_ADDS
+    )
+    return table(["type", "memory", "instruction", "since", "subnormal numbers"], rows)
+
+
 def modes_kept() -> str:
     return table(["where", "XLA:GPU", "here"], ([row.where, row.upstream, row.here] for row in modes.KEPT))
 
@@ -322,6 +330,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "accuracy": accuracy,
     "edge values": edge_values,
     "mode differences": mode_differences,
+    "atomic additions": atomic_adds,
     "modes kept": modes_kept,
     "left open": left_open,
     "measured accuracy": measured_accuracy,

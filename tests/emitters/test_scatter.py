@@ -257,7 +257,7 @@ def test_what_it_refuses_it_says(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "reducer", "target", "wanted"),
     [
-        ("f32", "add_f32", "sm_80", "add.f32"),
+        ("f32", "add_f32", "sm_80", "cas.b32"),
         ("f64", "add_f64", "sm_90", "add.f64"),
         ("bf16", "add_bf16", "sm_80", "cas.b32"),
         ("bf16", "add_bf16", "sm_90", "add.noftz.bf16"),

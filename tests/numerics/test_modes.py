@@ -17,6 +17,7 @@ from oracle.numpy_backend import NumpyBackend
 
 from warpsmith.arrays import Array
 from warpsmith.compiler import compile
+from warpsmith.compiler.simulated import simulated
 from warpsmith.dtypes import by_name
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
@@ -41,7 +42,9 @@ def _module(row: Difference, example: Example) -> tuple[HloModule, list[Array]]:
     arrays = [np.array(bits, _WIDTHS[numpy.itemsize]).view(numpy) for bits in example.parameters]
     given = "\n".join(f"  p{i} = {dtype}[{a.size}] parameter({i})" for i, a in enumerate(arrays))
     *body, root = example.text.split("\n")
-    text = "\n".join(["HloModule m", "f {", given, *body, f"  ROOT {root}", "}"])
+    called = f"sum {{ a = {dtype}[] parameter(0)\n b = {dtype}[] parameter(1)\n ROOT c = {dtype}[] add(a, b) }}"
+    calls = [called] if "sum" in example.text else []
+    text = "\n".join(["HloModule m", *calls, "f {", given, *body, f"  ROOT {root}", "}"])
     return parse_hlo(text), arrays
 
 
@@ -53,16 +56,14 @@ def _result_type(row: Difference, example: Example) -> str:
 
 
 def _simulated(module: HloModule, arrays: Sequence[Array], numerics: str) -> Array:
-    exe = compile(module, "sm_90", numerics=numerics, cache=False)
-    (kernel,) = exe.kernels
-    (leaf,) = module.entry.root.shape.leaves()
-    return _run(exe.artifact("ptx"), arrays, leaf.dims, leaf.dtype.numpy, kernel.grid, kernel.block)
+    (result,) = simulated(module, "sm_90", numerics=numerics, stage="ptx")(*arrays)
+    return result.reshape(-1)
 
 
 def _run(ptx: str, arrays: Sequence[Array], dims: Any, dtype: Any, grid: Any, block: Any) -> Array:
     result = np.zeros(dims, dtype).reshape(-1)
     run_ptx(ptx, [*[np.array(a).reshape(-1) for a in arrays], result], PtxLaunch(grid, block))
-    return result
+    return result.reshape(-1)
 
 
 @pytest.mark.parametrize("row", EXAMPLES, ids=lambda row: row.name)

@@ -1,7 +1,7 @@
 """The numerics modes, `strict` and `xla`, and each point in which they differ.
 
-Data only: the compiler reads the mode; the documentation prints `DIFFERENCES`, where `xla` still isn't XLA:GPU
-(`KEPT`), and what HLO leaves `OPEN`.
+Data only: the compiler reads the mode, and which `ATOMIC_ADDS` keep subnormals; the documentation prints those,
+`DIFFERENCES`, where `xla` still isn't XLA:GPU (`KEPT`), and what HLO leaves `OPEN`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,19 @@ from enum import Enum
 
 from warpsmith.errors import UsageError, did_you_mean, require
 
-__all__ = ["DIFFERENCES", "KEPT", "OPEN", "Difference", "Example", "Kept", "Mode", "Open", "mode"]
+__all__ = [
+    "ATOMIC_ADDS",
+    "DIFFERENCES",
+    "KEPT",
+    "OPEN",
+    "AtomicAdd",
+    "Difference",
+    "Example",
+    "Kept",
+    "Mode",
+    "Open",
+    "mode",
+]
 
 
 class Mode(Enum):
@@ -33,7 +45,8 @@ class Mode(Enum):
 class Example:
     """An input where the modes differ: a fusion's instructions, its parameters' bits, and the result's bits in each.
 
-    `text` names the parameters p0, p1...; its last line is the root.  Bits are one number an element.
+    `text` names the parameters p0, p1..., and `sum`, a computation that adds two; its last line is the root.  Bits are
+    one number an element.
     """
 
     text: str
@@ -60,6 +73,20 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class AtomicAdd:
+    """An NVIDIA GPU's instruction that adds a float to memory, from the compute capability (times ten) `since` on.
+
+    `flushes`: it takes subnormal operands for zeros and gives zeros for subnormal sums.
+    """
+
+    dtype: str
+    memory: str
+    instruction: str
+    since: int
+    flushes: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """One point in which the mode `xla` isn't XLA:GPU: what that does, and why it isn't followed."""
 
@@ -76,6 +103,16 @@ class Open:
     chosen: str
     upstream: str
 
+
+# PTX ISA, "Parallel Synchronization and Communication Instructions: atom".
+ATOMIC_ADDS: tuple[AtomicAdd, ...] = (
+    AtomicAdd("f16", "global, shared", "atom.add.noftz.f16", 70, flushes=False),
+    AtomicAdd("bf16", "global, shared", "atom.add.noftz.bf16", 90, flushes=False),
+    AtomicAdd("f32", "global", "atom.global.add.f32", 20, flushes=True),
+    AtomicAdd("f32", "shared", "atom.shared.add.f32", 20, flushes=False),
+    AtomicAdd("f64", "global, shared", "atom.add.f64", 60, flushes=False),
+)
+"""Whatever else is done to a float in one step is a loop of compare-and-swap around ordinary arithmetic."""
 
 _INF, _NAN = 0x7F800000, 0x7FC00000
 
@@ -201,6 +238,23 @@ DIFFERENCES: tuple[Difference, ...] = (
         # (2**127 + 2**127 i) squared is 2**255 i.
         Example("r = c64[1] multiply(p0, p0)", ((0x7F0000007F000000,),), (_INF << 32,), (_INF << 32 | _NAN,)),
     ),
+    Difference(
+        "scatter-add",
+        "scatter",
+        ("f32", "c64"),
+        "GPU",
+        "a sum whose indices may repeat is a loop of compare-and-swap: subnormal numbers are kept",
+        "`atom.global.add.f32`, to which subnormal operands and sums are zeros",
+        # 1e-40 + (2e-40 + 3e-40)
+        Example(
+            "i = s32[2,1] constant({{0},{0}})\n"
+            "r = f32[1] scatter(p0, i, p1), update_window_dims={}, inserted_window_dims={0}, "
+            "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum",
+            ((71362,), (142725, 214087)),
+            (428174,),
+            (0,),
+        ),
+    ),
 )
 
 KEPT: tuple[Kept, ...] = (
@@ -259,7 +313,7 @@ OPEN: tuple[Open, ...] = (
         "none: atomics",
     ),
     Open("contraction of a multiply and an add", "never", "never (PTX has `mul.rn` and `add.rn`)"),
-    Open("subnormal numbers", "kept", "kept (xla_gpu_ftz is off)"),
+    Open("subnormal numbers", "kept", "kept (xla_gpu_ftz is off), but by atomic additions of f32"),
     Open(
         "f8 overflow",
         "infinity where the type has it, NaN in the FN and FNUZ types, the largest value in f4e2m1fn",

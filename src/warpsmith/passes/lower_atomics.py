@@ -7,6 +7,9 @@
     }                                            %new = ... ; %seen, %done = xla_gpu.compare_exchange %m[%i], %old, %new
                                                  scf.condition(not %done) %seen } do { yield }
 
+An atomic addition that takes subnormal numbers for zeros (`numerics/modes.py` lists them) is for the numerics mode
+`xla`; in the mode `strict` it is a loop.
+
 A body that doesn't look at the old value is a plain store: elements of whole bytes never tear.  Which instructions an
 architecture has, and how smaller elements are exchanged within a word, is LLVM's to know: it makes the same loops where
 it must.  The old value decides whether another thread came in between, bit for bit.
@@ -19,7 +22,8 @@ from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, Operation, Region, Value
 from warpsmith.ir.core.types import I1, MemRefType, Type, bit_width
-from warpsmith.ir.dialects import arith, memory, scf
+from warpsmith.ir.dialects import arith, func, memory, scf
+from warpsmith.passes.support.capabilities import capabilities
 
 CONTRACT = "bit-exact"
 ILLEGAL_AFTER = ("xla_gpu.atomic_rmw",)
@@ -37,22 +41,29 @@ _INTEGERS = {
 }
 _NATIVE_FLOATS = frozenset(("f16", "bf16", "f32", "f64"))
 _WORDS = frozenset((32, 64))
+_SHARED = 3
 
 
 def run(module: Operation) -> None:
     """Rewrite every xla_gpu.atomic_rmw on a buffer; PassFailed for one on a tensor (lower-tensors comes first)."""
-    for op in list(module.walk()):
-        if op.name == "xla_gpu.atomic_rmw":
-            _lower(op)
+    found = [op for op in module.walk() if op.name == "xla_gpu.atomic_rmw"]
+    if not found:
+        return
+    keeps = func.entry(module).attributes.get("warpsmith.numerics") != at.string("xla")
+    avoided = capabilities(module).flushing_atomics if keeps else frozenset[tuple[str, str]]()
+    for op in found:
+        _lower(op, avoided)
 
 
-def _lower(op: Operation) -> None:
+def _lower(op: Operation, avoided: frozenset[tuple[str, str]]) -> None:
     base, *indices = op.operands
     if not isinstance(base.type, MemRefType) or len(indices) != 1:
         raise PassFailed(f"{op.name} on {base.type}", help="run flatten-tensors and lower-tensors first")
     b = Builder.before(op)
     kind, value = _instruction(op.body, base.type.element)
-    if value is None:
+    memory_name = "shared" if base.type.space == _SHARED else "global"
+    flushes = kind == "addf" and (base.type.element.text, memory_name) in avoided
+    if value is None or flushes:
         _loop(b, op, base, indices[0])
     elif kind == "store":
         memory.store(b, value, base, indices[0])

@@ -73,3 +73,52 @@ func.func @small(%m: memref<8xi16>, %x: i16, %i: index) {
   }
   return
 }
+
+// -----
+
+// An addition that takes subnormal numbers for zeros is a loop where they are kept: in strict numerics.
+// CHECK-LABEL: func.func @strict
+// CHECK-NOT: memref.atomic_rmw
+// CHECK: xla_gpu.compare_exchange %m[
+func.func @strict(%m: memref<8xf32>, %x: f32, %i: index) attributes {warpsmith.numerics = "strict", warpsmith.target = "sm_90"} {
+  %0 = xla_gpu.atomic_rmw %m[%i] : memref<8xf32> {
+  ^bb0(%old: f32):
+    %1 = arith.addf %old, %x : f32
+    xla_gpu.yield %1 : f32
+  }
+  return
+}
+
+// -----
+
+// XLA uses it.
+// CHECK-LABEL: func.func @xla
+// CHECK: memref.atomic_rmw addf %x, %m[%i] : (f32, memref<8xf32>) -> f32
+func.func @xla(%m: memref<8xf32>, %x: f32, %i: index) attributes {warpsmith.numerics = "xla", warpsmith.target = "sm_90"} {
+  %0 = xla_gpu.atomic_rmw %m[%i] : memref<8xf32> {
+  ^bb0(%old: f32):
+    %1 = arith.addf %old, %x : f32
+    xla_gpu.yield %1 : f32
+  }
+  return
+}
+
+// -----
+
+// In shared memory it keeps them, and so does that of f64.
+// CHECK-LABEL: func.func @shared
+// CHECK: memref.atomic_rmw addf %x, %m[%i] : (f32, memref<8xf32, 3>) -> f32
+// CHECK: memref.atomic_rmw addf %y, %n[%i] : (f64, memref<8xf64>) -> f64
+func.func @shared(%m: memref<8xf32, 3>, %x: f32, %n: memref<8xf64>, %y: f64, %i: index) attributes {warpsmith.numerics = "strict", warpsmith.target = "sm_90"} {
+  %0 = xla_gpu.atomic_rmw %m[%i] : memref<8xf32, 3> {
+  ^bb0(%old: f32):
+    %1 = arith.addf %old, %x : f32
+    xla_gpu.yield %1 : f32
+  }
+  %2 = xla_gpu.atomic_rmw %n[%i] : memref<8xf64> {
+  ^bb0(%old: f64):
+    %3 = arith.addf %old, %y : f64
+    xla_gpu.yield %3 : f64
+  }
+  return
+}

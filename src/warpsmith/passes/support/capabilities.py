@@ -15,6 +15,7 @@ from warpsmith.ir.core.attributes import StringAttr
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import BF16, F16, Type
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
+from warpsmith.numerics.modes import ATOMIC_ADDS
 
 __all__ = ["Capabilities", "capabilities", "check_capability"]
 
@@ -42,6 +43,8 @@ class Capabilities:
     """Elements of 4 and 2 bits share bytes in memory."""
     assumes_alignment: bool = True
     """An access says how far its address is aligned, and may say that nobody writes what it reads."""
+    flushing_atomics: frozenset[tuple[str, str]] = frozenset()
+    """(element type, memory) of the atomic additions to which subnormal numbers are zeros."""
     calls_stop_vectors: bool = False
     """Loops become vectors of many lanes, unless they call functions."""
     library: str = ""
@@ -60,6 +63,7 @@ _PLATFORMS: dict[str, Capabilities] = {
         arithmetic=frozenset((F16,)),
         converts_bf16=True,
         packs_sub_byte=True,
+        flushing_atomics=frozenset((row.dtype, row.memory) for row in ATOMIC_ADDS if row.flushes),
         library="__nv_",
     ),
 }
