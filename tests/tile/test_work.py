@@ -59,7 +59,7 @@ def test_a_stage_loads_only_what_it_needs(stage: str, seed_file: Path) -> None:
     modules = loaded(seed_file, stage)
     packages = {".".join(name.split(".")[:2]) if name.startswith("warpsmith.") else name for name in modules}
     assert {what for what, package in UNUSED.items() if package in packages} == set()
-    assert len([name for name in modules if name.startswith("warpsmith")]) < 220
+    assert len([name for name in modules if name.startswith("warpsmith")]) < 250
 
 
 def test_a_warm_compilation_is_some_ten_thousand_calls() -> None:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
 from warpsmith.ir.text.printer import print_op
 from warpsmith.kernel import Kernel
-from warpsmith.passes.clamp_indices import SIZES
 from warpsmith.passes.manager import Option, PassCall, PassTiming, run_pipeline
 from warpsmith.passes.support.edits import Edit, edited
-from warpsmith.passes.vectorize_cpu import STREAMS
-from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.core.results import LaunchResult
+from warpsmith.passes.support.entry_attributes import SIZES, STREAMS
+
+if TYPE_CHECKING:
+    from warpsmith.simt.core.checks import Checks
+    from warpsmith.simt.core.results import LaunchResult
 
 __all__ = ["Backend", "Buffers", "Hook", "Keep", "Launched", "Lowered", "Store", "pass_calls"]
 

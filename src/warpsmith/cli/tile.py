@@ -43,7 +43,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
-    from warpsmith.report import tile as tiles
+    from warpsmith.compiler.tile.programs import DEFAULT_STAGE, tile_bytes, tile_text
     from warpsmith.tile.files import load_kernel
 
     load(arguments)
@@ -56,18 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.stage is None and not arguments.run and not arguments.explain:
             return 0
     if arguments.explain:
-        write_text(arguments.out, str(tiles.explain(kernel, arguments.target)))
+        from warpsmith.report.explain.tile import tile_explanation
+
+        write_text(arguments.out, str(tile_explanation(kernel, arguments.target)))
         return 0
     if arguments.run:
         return _run(kernel, arguments)
-    stage = arguments.stage or tiles.STAGE
-    if stage == "cubin" and arguments.out is None:
-        raise UsageError("a cubin is binary", help="write it to a file: -o OUT.cubin")
-    found = tiles.artifact(kernel, stage, arguments.target, generic=arguments.generic)
-    if isinstance(found, bytes):
-        write_bytes(arguments.out, found)
+    stage = arguments.stage or DEFAULT_STAGE
+    if stage == "cubin" and arguments.out is not None:
+        write_bytes(arguments.out, tile_bytes(kernel, arguments.target))
     else:
-        write_text(arguments.out, found)
+        write_text(arguments.out, tile_text(kernel, stage, arguments.target, generic=arguments.generic))
     return 0
 
 

@@ -23,13 +23,13 @@ from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Block, BlockArgument, Effect, Operation, Value
 from warpsmith.ir.core.types import INDEX, MemRefType, VectorType, bit_width
 from warpsmith.ir.dialects import arith, func
+from warpsmith.passes.support.entry_attributes import SIZES
 from warpsmith.passes.threads_to_loops.levels import is_private
 
-__all__ = ["SIZES", "run"]
+__all__ = ["run"]
 
 CONTRACT = "bit-exact for programs without races that read only what was written"
 
-SIZES = "warpsmith.sizes"
 _ROW = 8  # elements of a row of a matrix that ldmatrix and stmatrix access
 
 Edge = tuple[Sequence[Value], Sequence[Value]]

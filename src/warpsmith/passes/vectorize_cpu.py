@@ -24,9 +24,9 @@ from warpsmith.ir.dialects import arith, func, scf
 from warpsmith.ir.dialects import vector as vec
 from warpsmith.passes.support.affine_lanes import Lanes
 from warpsmith.passes.support.lane_dependence import iterations_are_independent
-from warpsmith.passes.support.vector_lanes import FORMS, STREAMS, LaneBody
+from warpsmith.passes.support.vector_lanes import FORMS, LaneBody
 
-__all__ = ["LEAST_STREAMED", "STREAMS", "run"]
+__all__ = ["LEAST_STREAMED", "run"]
 
 CONTRACT = "bit-exact"
 

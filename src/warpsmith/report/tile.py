@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from warpsmith.arrays import Array
+from warpsmith.compiler.tile.programs import DEFAULT_STAGE
 from warpsmith.errors import UsageError
 from warpsmith.records import Record, plain
 from warpsmith.report.explain.tile import TileExplanation, tile_explanation
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STAGE", "TARGET", "TileProgram", "TileReport", "artifact", "compile", "explain", "run"]
 
-STAGE = "dispatched"
+STAGE = DEFAULT_STAGE
 TARGET = "sm_90"
 
 Arrays = Mapping[str, Any] | Sequence[Any]

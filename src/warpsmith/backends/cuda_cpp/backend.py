@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from warpsmith.backends.base import Backend, Buffers, Hook, Launched, Lowered, Store
 from warpsmith.backends.cuda_cpp import pipeline as passes
@@ -11,7 +12,9 @@ from warpsmith.errors import ToolMissing
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.kernel import Kernel
 from warpsmith.passes.manager import PassCall, PassTiming, run_pipeline
-from warpsmith.simt.core.checks import Checks
+
+if TYPE_CHECKING:
+    from warpsmith.simt.core.checks import Checks
 
 __all__ = ["CudaCpp"]
 

@@ -30,10 +30,21 @@ if TYPE_CHECKING:
     from warpsmith.compiler.tile.launches import TileExecutable
     from warpsmith.simt.core.results import Counters, Finding
 
-__all__ = ["PLATFORMS", "STAGES", "TileRun", "dispatched_tile", "explain_tile", "run_tile", "tile_bytes", "tile_text"]
+__all__ = [
+    "DEFAULT_STAGE",
+    "PLATFORMS",
+    "STAGES",
+    "TileRun",
+    "dispatched_tile",
+    "explain_tile",
+    "run_tile",
+    "tile_bytes",
+    "tile_text",
+]
 
 
 STAGES = ("tirx", "dispatched", "lowered", "cuda", "ptx", "cubin")
+DEFAULT_STAGE = "dispatched"
 PLATFORMS = ("sim", "cpu", "cuda")
 
 

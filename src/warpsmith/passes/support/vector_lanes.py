@@ -21,13 +21,11 @@ from warpsmith.ir.core.types import I1, MemRefType, Type, VectorType, bit_width,
 from warpsmith.ir.dialects import arith, cpu, scf
 from warpsmith.ir.dialects import vector as vec
 from warpsmith.passes.support.affine_lanes import Lanes, known_multiple
+from warpsmith.passes.support.entry_attributes import STREAMS
 
-__all__ = ["FORMS", "STREAMS", "LaneBody"]
+__all__ = ["FORMS", "LaneBody"]
 
 _MAX_STRIDE = 4  # loads of neighbours and a choice among them, up to here; a gather beyond
-
-STREAMS = "warpsmith.streams"
-"""The attribute of a function in which a store is nontemporal: its caller must align the large outputs."""
 
 
 @dataclass(slots=True)
