@@ -13,7 +13,14 @@ MODULE = 'func.func @f() attributes {{warpsmith.target = "{}"}} {{\n  return\n}}
 
 @pytest.mark.parametrize(
     ("target", "compute", "arithmetic", "lanes"),
-    [("sm_80", 80, {F16}, 32), ("sm_90a", 90, {F16, BF16}, 32), ("h200", 90, {F16, BF16}, 32), ("cpu", 0, set(), 1)],
+    [
+        ("sm_80", 80, {F16}, 32),
+        ("sm_90a", 90, {F16, BF16}, 32),
+        ("h200", 90, {F16, BF16}, 32),
+        ("cpu", 0, set(), 1),
+        ("sm_75", 75, {F16}, 32),  # no device file
+        ("sm_103", 103, {F16, BF16}, 32),
+    ],
 )
 def test_a_device_is_asked_by_any_of_its_names(target: str, compute: int, arithmetic: set[object], lanes: int) -> None:
     """If this failed, a GPU called by its own name would be taken for one without instructions."""

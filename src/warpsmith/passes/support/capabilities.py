@@ -6,10 +6,11 @@ the target's name; LoweringError for an op whose instruction isn't there.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 
-from warpsmith.devices import device
+from warpsmith.devices import device, device_names
 from warpsmith.errors import LoweringError, Span
 from warpsmith.ir.core.attributes import StringAttr
 from warpsmith.ir.core.ssa import Operation
@@ -67,6 +68,7 @@ _PLATFORMS: dict[str, Capabilities] = {
         library="__nv_",
     ),
 }
+_COMPUTE_CAPABILITY = re.compile(r"sm_(\d+)[af]?")
 _ARITHMETIC_ON_BF16 = 90  # the compute capability (times ten) from which on bf16 is added and multiplied
 
 
@@ -86,18 +88,14 @@ def _target(op: Operation) -> str:
 
 @cache
 def _of(target: str) -> Capabilities:
-    found = device(target)
-    major, minor = found.compute_capability
-    compute = 10 * major + minor
-    base = _PLATFORMS[found.platform]
+    if target not in device_names() and (named := _COMPUTE_CAPABILITY.fullmatch(target)):
+        compute, base = int(named[1]), _PLATFORMS["cuda"]  # a GPU without a file has what its generation has
+    else:
+        found = device(target)
+        major, minor = found.compute_capability
+        compute, base = 10 * major + minor, replace(_PLATFORMS[found.platform], warp_size=found.warp_size)
     bf16 = {BF16} if compute >= _ARITHMETIC_ON_BF16 else set[Type]()
-    return replace(
-        base,
-        target=target,
-        compute_capability=compute,
-        warp_size=found.warp_size,
-        arithmetic=base.arithmetic | bf16,
-    )
+    return replace(base, target=target, compute_capability=compute, arithmetic=base.arithmetic | bf16)
 
 
 def check_capability(op: Operation, can: Capabilities) -> None:
