@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     "": BELOW_COMPILER | {"compiler", "report"},
 }
+MOST_FILES = 24
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -107,6 +109,55 @@ def broken_rules(path: Path) -> list[str]:
         for target, line in imports(tree, name, path.name == "__init__.py")
         if (found := layer(target)) is not None and found not in allowed
     ]
+
+
+def circles() -> Iterator[set[str]]:
+    """The sets of files of which each reaches each other: Tarjan's strongly connected components, of two and more."""
+    arrows: dict[str, set[str]] = {}
+    for path in FILES:
+        name = module_name(path)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        arrows[name] = {found for found, _ in imports(tree, name, path.name == "__init__.py")} & MODULES - {name}
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_: list[str] = []
+
+    def visit(name: str) -> Iterator[set[str]]:
+        number[name] = lowest[name] = len(number)
+        open_.append(name)
+        for other in arrows[name]:
+            if other not in number:
+                yield from visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in open_:
+                lowest[name] = min(lowest[name], number[other])
+        if lowest[name] == number[name]:
+            first = open_.index(name)
+            found = set(open_[first:])
+            del open_[first:]
+            if len(found) > 1:
+                yield found
+
+    for name in arrows:
+        if name not in number:
+            yield from visit(name)
+
+
+@pytest.mark.slow
+def test_no_files_import_each_other_but_a_class_and_its_printer() -> None:
+    """Files of a circle can be read, tested and moved only together; `str(object)` needs the printer of its class."""
+    assert {frozenset(name.removeprefix("warpsmith.") for name in each) for each in circles()} == {
+        frozenset({"hlo.module", "hlo.text.printer"}),
+        frozenset({"indexing.map", "indexing.map_printer"}),
+        frozenset({"indexing.nodes", "indexing.expr_printer"}),
+        frozenset({"ir.core.ssa", "ir.text.printer"}),
+    }
+
+
+def test_no_folder_is_too_long_to_be_read_at_a_glance() -> None:
+    """A folder of more files hides what belongs together; passes are one file each, and are found by their name."""
+    files = Counter(str(path.parent.relative_to(PACKAGE)) for path in FILES if path.name != "__init__.py")
+    assert {folder: count for folder, count in files.items() if count > MOST_FILES} == {"passes": files["passes"]}
 
 
 def test_every_part_of_the_package_has_its_rule() -> None:

@@ -16,6 +16,7 @@ import pytest
 import warpsmith
 from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.backends.llvm import isolate as llvm_isolate
+from warpsmith.backends.nvptx import codegen as nvptx_codegen
 from warpsmith.errors import InternalError, LoweringError
 
 ABORTS = """
@@ -35,24 +36,26 @@ def kernel(constant: int) -> str:
 
 def test_an_abort_in_llvm_is_an_error_with_its_words() -> None:
     with pytest.raises(LoweringError, match=r"Cannot select.*ftanh"):
-        llvm_isolate.run_isolated("ptx", ABORTS, sm="sm_90")
+        llvm_isolate.run_isolated(nvptx_codegen.ptx_code, ABORTS, sm="sm_90")
 
 
 def test_an_exit_in_llvm_is_an_error_with_its_words() -> None:
     with pytest.raises(LoweringError, match="no libcall available for fexp"):
-        llvm_isolate.run_isolated("ptx", ABORTS.replace("tanh", "exp"), sm="sm_90")
+        llvm_isolate.run_isolated(nvptx_codegen.ptx_code, ABORTS.replace("tanh", "exp"), sm="sm_90")
 
 
 def test_work_goes_on_after_a_worker_died() -> None:
     for _ in range(llvm_isolate.worker_count() + 1):
         with pytest.raises(LoweringError):
-            llvm_isolate.run_isolated("ptx", ABORTS, sm="sm_90")
-    assert llvm_isolate.run_isolated("object", kernel(1), opt=2) == llvm_jit.compile_object(kernel(1)).data
+            llvm_isolate.run_isolated(nvptx_codegen.ptx_code, ABORTS, sm="sm_90")
+    assert (
+        llvm_isolate.run_isolated(llvm_isolate.object_code, kernel(1), opt=2) == llvm_jit.compile_object(kernel(1)).data
+    )
 
 
 def test_errors_keep_their_class() -> None:
     with pytest.raises(InternalError, match="expected top-level entity"):
-        llvm_isolate.run_isolated("object", "junk", opt=2)
+        llvm_isolate.run_isolated(llvm_isolate.object_code, "junk", opt=2)
 
 
 def test_many_modules_come_back_in_order() -> None:
@@ -109,12 +112,12 @@ def run_script(body: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_has_workers_of_its_own() -> None:
     done = run_script("""
-        parent = isolate.run_isolated("object", TEXT, opt=2)
+        parent = isolate.run_isolated(isolate.object_code, TEXT, opt=2)
         child = os.fork()
         if child == 0:
-            os._exit(0 if isolate.run_isolated("object", TEXT, opt=2) == parent else 3)
+            os._exit(0 if isolate.run_isolated(isolate.object_code, TEXT, opt=2) == parent else 3)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert isolate.run_isolated("object", TEXT, opt=2) == parent
+        assert isolate.run_isolated(isolate.object_code, TEXT, opt=2) == parent
         print("held")
     """)
     assert done.stdout == "held\n", done.stderr
@@ -123,7 +126,7 @@ def test_a_forked_child_has_workers_of_its_own() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_workers_end_with_the_process_even_when_it_is_killed() -> None:
     text = SCRIPT.format(
-        body="import time\nisolate.run_isolated('ping', '')\n"
+        body="import time\nisolate.run_isolated(isolate.ping, '')\n"
         "print(isolate._teams.get()._all[0]._process.pid, flush=True)\ntime.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)

@@ -85,7 +85,7 @@ def test_the_least_version_is_one_that_llvm_takes(sm: str) -> None:
             nvptx_codegen.ptx_version_of(sm, version)
         except UnknownTarget:
             continue
-        ptx = llvm_isolate.run_isolated("ptx", VECTOR, sm=sm, ptx_version=version).decode()
+        ptx = llvm_isolate.run_isolated(nvptx_codegen.ptx_code, VECTOR, sm=sm, ptx_version=version).decode()
         assert f".target {sm}" in ptx
         return
     pytest.fail("no version was allowed")
@@ -154,7 +154,7 @@ CASES += [(name, suffix) for name in INTEGER for suffix in ("i8", "i16", "i32", 
 def test_every_tested_intrinsic_compiles_without_a_call(sm: str) -> None:
     """In a worker, so that a wrong row of the table fails this test and not the whole run."""
     for name, suffix in CASES:
-        ptx = llvm_isolate.run_isolated("ptx", module_of(name, suffix), sm=sm).decode()
+        ptx = llvm_isolate.run_isolated(nvptx_codegen.ptx_code, module_of(name, suffix), sm=sm).decode()
         assert "call" not in ptx, (name, suffix)
 
 

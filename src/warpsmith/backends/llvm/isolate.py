@@ -1,6 +1,6 @@
 """LLVM in worker processes: because it can abort, and because llvmlite holds one lock for all threads.
 
-LLVM IR text and options go in, object code or PTX comes out, and a worker that dies (`LLVM ERROR: Cannot select`, a
+LLVM IR text and options go in, code comes out, and a worker that dies (`LLVM ERROR: Cannot select`, a
 failed assertion, `exit(1)` from a diagnostic) becomes a `LoweringError` with LLVM's last words, not the end of the
 user's process.  The same workers compile many kernels at once: two kernels took 2.35 s in two threads and 1.08 s in
 two processes.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import importlib
 import importlib.util
 import json
 import os
@@ -38,8 +39,11 @@ from warpsmith.errors import InternalError, LoweringError, WarpsmithError
 
 __all__ = [
     "Batch",
+    "Request",
     "compile_objects",
     "object_batch",
+    "object_code",
+    "ping",
     "run_isolated",
     "serve",
     "stop_workers",
@@ -56,12 +60,17 @@ _OK, _REFUSED, _BUG = 0, 1, 2
 _ERRORS: dict[int, type[WarpsmithError]] = {_REFUSED: LoweringError, _BUG: InternalError}
 
 Request = dict[str, str | int | None]
+"""What to compile: `text`, the options, and under `make` the name of the function that does it."""
+
+Make = Callable[[Request], bytes]
+"""A module's own function, which a worker finds by name: what a kind of code needs is in its back end."""
 
 
 # The worker's side
 
 
-def _object_request(request: Request) -> bytes:
+def object_code(request: Request) -> bytes:
+    """Object code for a CPU."""
     cpu, features = request.get("cpu"), request.get("features")
     code = llvm_jit.compile_object(
         str(request["text"]),
@@ -73,24 +82,16 @@ def _object_request(request: Request) -> bytes:
     return code.data
 
 
-def _ptx_request(request: Request) -> bytes:
-    from warpsmith.backends.nvptx import codegen as nvptx_codegen  # late: that module uses this one
-
-    version = request.get("ptx_version")
-    version = None if version is None else int(version)
-    return nvptx_codegen.ptx_in_process(str(request["text"]), str(request["sm"]), version).encode()
-
-
-def _ping(request: Request) -> bytes:
+def ping(request: Request) -> bytes:
+    """An answer that costs nothing."""
     return llvm_jit.host_target()[1].encode()
-
-
-_HANDLERS: dict[str, Callable[[Request], bytes]] = {"object": _object_request, "ptx": _ptx_request, "ping": _ping}
 
 
 def _answer(request: Request) -> tuple[int, bytes]:
     try:
-        return _OK, _HANDLERS[str(request["kind"])](request)
+        module, _, name = str(request["make"]).partition(":")
+        make: Make = getattr(importlib.import_module(module), name)
+        return _OK, make(request)
     except InternalError as error:
         return _BUG, error.cause.encode()
     except WarpsmithError as error:
@@ -297,29 +298,33 @@ def stop_workers() -> None:
     _teams.close()
 
 
-def run_isolated(kind: str, text: str, **options: str | int | None) -> bytes:
-    """One request ("object" or "ptx") in a worker, whatever LLVM does to that process.  `LoweringError` if it dies."""
-    return _teams.get().submit({"kind": kind, "text": text, **options}).result()
+def run_isolated(make: Make, text: str, **options: str | int | None) -> bytes:
+    """One request in a worker, whatever LLVM does to that process.  `LoweringError` if it dies."""
+    return _teams.get().submit(_request(make, text, options)).result()
 
 
 def submit_object(text: str, *, cpu: str | None = None, features: str | None = None, opt: int = 2) -> Future[bytes]:
     """Compile in a worker while the caller goes on; the future's result is the object's bytes."""
-    return _teams.get().submit({"kind": "object", "text": text, "cpu": cpu, "features": features, "opt": opt})
+    return _teams.get().submit(_request(object_code, text, {"cpu": cpu, "features": features, "opt": opt}))
+
+
+def _request(make: Make, text: str, options: Mapping[str, str | int | None]) -> Request:
+    return {"make": f"{make.__module__}:{make.__qualname__}", "text": text, **options}
 
 
 class Batch:
     """Modules compiled while the caller still makes more of them: `add` each, then take `results`.
 
-    `kind` and `options` are a request's; `risky(text)` says that LLVM may die of a module, which then goes to a worker
+    `make` compiles one, with `options`; `risky(text)` says that LLVM may die of a module, which then goes to a worker
     whatever the rest does.  Other modules are sent to workers when `expected` of them are work enough for several
     cores.  What no worker has begun by the time of `results` is compiled on the caller's thread, so that little work
     costs no worker's start and much work keeps every core busy.
     """
 
     def __init__(
-        self, kind: str, expected: int, risky: Callable[[str], bool], options: Mapping[str, str | int | None]
+        self, make: Make, expected: int, risky: Callable[[str], bool], options: Mapping[str, str | int | None]
     ) -> None:
-        self._kind = kind
+        self._make = make
         self._options = dict(options)
         self._risky = risky
         self._expected = expected
@@ -327,7 +332,7 @@ class Batch:
 
     def add(self, text: str) -> None:
         """One more text to compile; workers may start on it at once."""
-        request: Request = {"kind": self._kind, "text": text, **self._options}
+        request = _request(self._make, text, self._options)
         alone = self._risky(text)
         left = max(1, self._expected - len(self._items))
         threshold = _WORTH_SENDING if _teams.running else _WORTH_STARTING
@@ -342,7 +347,7 @@ class Batch:
         for index in reversed(range(len(self._items))):
             request, future, alone = self._items[index]
             if future is None or (not alone and future.cancel()):
-                answers[index] = _caught(functools.partial(_HANDLERS[self._kind], request))
+                answers[index] = _caught(functools.partial(self._make, request))
         for index, (_, future, _) in enumerate(self._items):
             if answers[index] is None and future is not None:
                 answers[index] = _caught(future.result)
@@ -365,7 +370,7 @@ def _caught(make: Callable[[], bytes]) -> bytes | WarpsmithError:
 def object_batch(expected: int, *, cpu: str | None = None, features: str | None = None, opt: int = 2) -> Batch:
     """A batch whose results are object code.  Modules with intrinsics outside the tested table go to workers."""
     options: dict[str, str | int | None] = {"cpu": cpu, "features": features, "opt": opt}
-    return Batch("object", expected, lambda text: bool(llvm_jit.untested_intrinsics(text)), options)
+    return Batch(object_code, expected, lambda text: bool(llvm_jit.untested_intrinsics(text)), options)
 
 
 def compile_objects(

@@ -24,7 +24,16 @@ from warpsmith.backends.llvm import isolate as llvm_isolate
 from warpsmith.backends.nvptx import libdevice
 from warpsmith.errors import InternalError, LoweringError, UnknownTarget
 
-__all__ = ["DATA_LAYOUT", "NVPTX_INTRINSICS", "TRIPLE", "PtxBatch", "ptx_from_llvm", "ptx_in_process", "ptx_version_of"]
+__all__ = [
+    "DATA_LAYOUT",
+    "NVPTX_INTRINSICS",
+    "TRIPLE",
+    "PtxBatch",
+    "ptx_code",
+    "ptx_from_llvm",
+    "ptx_in_process",
+    "ptx_version_of",
+]
 
 TRIPLE = "nvptx64-nvidia-cuda"
 DATA_LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
@@ -137,6 +146,13 @@ def ptx_in_process(llvm_text: str, sm: str, ptx_version: int | None = None) -> s
     return str(machine.emit_assembly(module))
 
 
+def ptx_code(request: llvm_isolate.Request) -> bytes:
+    """`ptx_in_process` as workers call it."""
+    version = request.get("ptx_version")
+    version = None if version is None else int(version)
+    return ptx_in_process(str(request["text"]), str(request["sm"]), version).encode()
+
+
 def ptx_from_llvm(llvm_text: str, sm: str, ptx_version: int | None = None) -> str:
     """PTX for `sm` ("sm_80", "sm_90a"...); `ptx_version` is times ten (80 means 8.0).
 
@@ -145,7 +161,7 @@ def ptx_from_llvm(llvm_text: str, sm: str, ptx_version: int | None = None) -> st
     """
     version = _version_for(llvm_text, sm, ptx_version)
     if _risks(llvm_text, sm):
-        ptx = llvm_isolate.run_isolated("ptx", llvm_text, sm=sm, ptx_version=version).decode()
+        ptx = llvm_isolate.run_isolated(ptx_code, llvm_text, sm=sm, ptx_version=version).decode()
     else:
         ptx = ptx_in_process(llvm_text, sm, version)
     return _checked(ptx, sm)
@@ -158,7 +174,7 @@ class PtxBatch:
         self._sm = sm
         ptx_version_of(sm, ptx_version)
         options: dict[str, str | int | None] = {"sm": sm, "ptx_version": ptx_version}
-        self._batch = llvm_isolate.Batch("ptx", expected, functools.partial(_risks, sm=sm), options)
+        self._batch = llvm_isolate.Batch(ptx_code, expected, functools.partial(_risks, sm=sm), options)
 
     def add(self, llvm_text: str) -> None:
         """One more module's LLVM IR to compile."""
