@@ -16,9 +16,10 @@ from warpsmith.errors import ArgumentMismatch, ToolMissing, UnsupportedHlo
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.hlo_passes.wrap import wrap
 from warpsmith.report.run.checked_run import run
-from warpsmith.runtime import runner
+from warpsmith.runtime import copies, frame, runner
+from warpsmith.runtime.frame import Clock
 from warpsmith.runtime.plan import BufferSpec, CopyStep, HostStep, LaunchStep, Plan, UpdateStep, WhileStep
-from warpsmith.runtime.runner import Clock, Runner
+from warpsmith.runtime.runner import Runner
 from warpsmith.schedule.schedule import make_schedule
 
 COUNTED = """HloModule counted
@@ -203,7 +204,8 @@ def test_a_loop_writes_into_its_state_in_place(monkeypatch: pytest.MonkeyPatch) 
             taken.append(array.nbytes)
             return array
 
-    monkeypatch.setattr(runner, "default_pool", Counting)
+    for module in (runner, frame, copies):
+        monkeypatch.setattr(module, "default_pool", Counting)
     exe = ws.compile(parse_hlo(STACKED))
     (ys,) = exe(ones(1024))
     assert (ys == np.exp2(np.arange(1, 65, dtype=np.float32))[:, None]).all()

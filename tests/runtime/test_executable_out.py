@@ -7,6 +7,7 @@ import pytest
 
 import warpsmith as ws
 from warpsmith.errors import ArgumentMismatch
+from warpsmith.runtime import runner
 
 LARGE = 4 << 20  # elements: enough for stores that pass the caches by, which need aligned lines
 
@@ -96,6 +97,79 @@ def test_a_read_only_output_is_refused(run: ws.Executable) -> None:
     out.flags.writeable = False
     with pytest.raises(ArgumentMismatch, match="read-only"):
         run(a, a, out=out)
+
+
+SUMS = """HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[400000] parameter(0)
+  i = s32[100,1] parameter(1)
+  u = f32[100] parameter(2)
+  ROOT r = f32[400000] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+}"""
+TURNED = """HloModule m, entry_computation_layout={(f32[512,1024]{0,1}, f32[512,3]{0,1}, s32[])->f32[512,1024]{0,1}}
+ENTRY e {
+  x = f32[512,1024]{0,1} parameter(0)
+  u = f32[512,3]{0,1} parameter(1)
+  i = s32[] parameter(2)
+  z = s32[] constant(0)
+  ROOT r = f32[512,1024]{0,1} dynamic-update-slice(x, u, z, i)
+}"""
+CHAIN = """HloModule m
+ENTRY e {
+  x = f32[1024,512] parameter(0)
+  u = f32[3,512] parameter(1)
+  i = s32[] parameter(2)
+  z = s32[] constant(0)
+  j = s32[] constant(40)
+  r = f32[1024,512] dynamic-update-slice(x, u, i, z)
+  ROOT s = f32[1024,512] dynamic-update-slice(r, u, j, z)
+}"""
+
+
+def arguments_for(run: ws.Executable) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    specs = [run.plan.buffers[b] for b in run.plan.parameters]
+    return [
+        rng.standard_normal(s.dims, np.float32) if s.dtype.is_float else rng.integers(0, 500, s.dims, np.int32)
+        for s in specs
+    ]
+
+
+@pytest.mark.parametrize("text", [SUMS, TURNED, CHAIN], ids=["scatter", "other layout", "two updates"])
+@pytest.mark.parametrize("start", [0, 1], ids=["aligned", "anywhere"])
+def test_an_update_copies_its_argument_once_into_the_output(
+    text: str, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong: the argument is copied to memory of the pool, updated there, and copied again to where it belongs."""
+    run = ws.compile(ws.parse_hlo(text))
+    arguments = arguments_for(run)
+    (wanted,) = run(*arguments)
+    before = arguments[0].copy()
+    copies: list[int] = []
+    copy, kernel_copy = np.copyto, runner.copied
+
+    def counted(array: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+        copies.append(array.nbytes)
+        with pytest.MonkeyPatch.context() as inside:
+            inside.setattr(np, "copyto", copy)
+            return kernel_copy(array, into)
+
+    def counted_here(target: np.ndarray, source: np.ndarray) -> None:
+        copies.append(target.nbytes)
+        copy(target, source)
+
+    room = np.zeros(wanted.size + 64, np.float32)
+    first = -room.ctypes.data // 4 % 16 + start
+    memory = room[first : first + wanted.size]
+    out = memory.reshape(wanted.shape[::-1]).T if text == TURNED else memory.reshape(wanted.shape)
+    monkeypatch.setattr(np, "copyto", counted_here)
+    monkeypatch.setattr(runner, "copied", counted)
+    run(*arguments, out=out)
+    assert len(copies) == 1 or start
+    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(arguments[0], before)
 
 
 SLOTS = """HloModule m

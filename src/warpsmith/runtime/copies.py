@@ -4,7 +4,7 @@
     below 16 MiB    by all cores, a stretch each, through their caches: kernels share a buffer out by stretches, too
     from there on   by all cores, past the caches, which couldn't hold it
 
-In: an array.  Out: a copy of it in memory of the pool.
+In: an array.  Out: a copy of it, in memory of the pool or in a given array.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def _group_bytes(cached: bool) -> int:
     return _CACHED_BYTES if cached else GROUP_BYTES
 
 
-def copied(array: Array) -> Array:
-    """A contiguous copy."""
-    made = default_pool().empty(array.shape, array.dtype)
+def copied(array: Array, into: Array | None = None) -> Array:
+    """A contiguous copy, in `into` where that is given: contiguous, and apart from the array."""
+    made = default_pool().empty(array.shape, array.dtype) if into is None else into
     if array.nbytes < _SMALL or pointer(made) % LINE or not array.flags.c_contiguous:
         np.copyto(made, array)
         return made

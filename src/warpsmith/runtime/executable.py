@@ -18,8 +18,9 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.errors import ArgumentMismatch, UsageError, did_you_mean, require
 from warpsmith.runtime.buffers import as_array, pointer
+from warpsmith.runtime.frame import Clock, maker_of
 from warpsmith.runtime.plan import BufferSpec, KernelInfo, KernelStep, Plan
-from warpsmith.runtime.runner import Clock, Runner, maker_of
+from warpsmith.runtime.runner import Runner
 
 __all__ = ["BufferSpec", "Executable", "KernelInfo", "Plan"]
 
@@ -100,7 +101,9 @@ class Executable:
         if only is not None and only.can_write(targets, inputs):
             only.launch(inputs, targets)
             return targets
-        _deliver(self._run(inputs, self._given(inputs, donate, targets)), targets)
+        specs = (self.plan.buffers[b] for b in self.plan.outputs)
+        homes = [_home(target, spec, inputs) for target, spec in zip(targets, specs, strict=True)]
+        _deliver(self._run(inputs, self._given(inputs, donate, targets), homes=homes), targets)
         return targets
 
     def timed(self, *arrays: Any) -> tuple[list[Array], float, float]:
@@ -138,9 +141,15 @@ class Executable:
                 given[i] = False
         return given
 
-    def _run(self, inputs: Sequence[Array], given: Sequence[bool], clock: Clock | None = None) -> list[Array]:
+    def _run(
+        self,
+        inputs: Sequence[Array],
+        given: Sequence[bool],
+        clock: Clock | None = None,
+        homes: Sequence[Array | None] = (),
+    ) -> list[Array]:
         """A result never shares memory with a parameter that wasn't given, a constant, or another result."""
-        results, owned = self._runner.run([*inputs], given, clock)
+        results, owned = self._runner.run([*inputs], given, clock, homes)
         specs = (self.plan.buffers[b] for b in self.plan.outputs)
         return [
             spec.logical(array if mine else array.copy())
@@ -241,6 +250,13 @@ class _Parameter:
 def _is_same_memory(array: Array, other: Array) -> bool:
     """Whether two arrays hold the same elements at the same addresses."""
     return pointer(array) == pointer(other) and (array.shape, array.strides) == (other.shape, other.strides)
+
+
+def _home(target: Array, spec: BufferSpec, inputs: Sequence[Array]) -> Array | None:
+    """The caller's array in memory order, if steps may make the result in it: contiguous, apart from the arguments."""
+    home = target.transpose(spec.minor_to_major[::-1])
+    apart = not any(np.may_share_memory(target, each) for each in inputs)
+    return home if apart and home.flags.c_contiguous and home.flags.aligned else None
 
 
 def _deliver(results: list[Array], targets: Sequence[Array]) -> None:

@@ -8,24 +8,27 @@ again.
 Owned memory is what a step of a plan made and handed to nobody else.  A dynamic-update-slice writes into its operand
 where that is owned and dies; otherwise it copies first.  What a caller owns and doesn't need after a step goes to the
 plan inside as owned, and so a loop's first round may write in place too.
+
+A caller may give homes for outputs: memory of its own, apart from the arguments.  What makes an output makes it there,
+and a copy that an update in place needs first goes there at once; a step that can't leaves its result elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from warpsmith.arrays import Array
-from warpsmith.dtypes import Kind, pack, unpack
-from warpsmith.runtime.buffers import ALIGNED_FROM, default_pool, pointer
+from warpsmith.dtypes import Kind
+from warpsmith.runtime.buffers import default_pool, pointer
 from warpsmith.runtime.copies import copied
+from warpsmith.runtime.frame import Clock, Frame, maker_of
 from warpsmith.runtime.plan import (
     AnyStep,
     BranchStep,
-    BufferSpec,
     CopyStep,
     HostStep,
     KernelStep,
@@ -36,89 +39,15 @@ from warpsmith.runtime.plan import (
     WhileStep,
 )
 
-__all__ = ["Clock", "Maker", "Runner", "maker_of"]
+__all__ = ["Runner"]
 
-Maker: TypeAlias = tuple[Callable[[tuple[int, ...], "np.dtype[Any]"], Array], tuple[int, ...], "np.dtype[Any]"]
-
-
-def maker_of(spec: BufferSpec) -> Maker:
-    """What makes an array for a result, and its arguments."""
-    make = default_pool().empty if spec.byte_size >= ALIGNED_FROM else np.empty
-    return make, spec.physical_dims, spec.dtype.numpy
-
-
-class Clock:
-    """Seconds in kernels and on the host, and how often each ran, over all loops and branches."""
-
-    __slots__ = ("host_seconds", "host_steps", "kernel_seconds", "kernels")
-
-    def __init__(self) -> None:
-        self.kernel_seconds = self.host_seconds = 0.0
-        self.kernels = self.host_steps = 0
-
-
-class _Frame:
-    """One run of a plan: what each storage holds, and whether the plan owns it."""
-
-    __slots__ = ("clock", "memory", "owned", "plan")
-
-    def __init__(self, plan: Plan, memory: list[Array | None], clock: Clock | None) -> None:
-        self.plan = plan
-        self.memory = memory
-        self.owned = bytearray(len(memory))
-        self.clock = clock
-
-    def stored(self, buffer: int) -> Array:
-        """A buffer's memory: its storage's, unless one of them takes a byte for an element of 2 or 4 bits."""
-        plan = self.plan
-        storage = plan.storage[buffer]
-        found = self.memory[storage]
-        assert found is not None, "a buffer is read after its last use"
-        if storage == buffer or not plan.is_repacked(buffer):
-            return found
-        source, target = plan.buffers[storage].dtype, plan.buffers[buffer].dtype
-        codes = found.reshape(-1).view(np.uint8)
-        packed = codes if source.bits >= 8 else pack(codes, source.bits)
-        return packed if target.bits >= 8 else unpack(packed, target.bits, packed.size * 8 // target.bits)
-
-    def physical(self, buffer: int) -> Array:
-        """The array of a buffer in memory order; a view of its storage's."""
-        found = self.stored(buffer)
-        if self.plan.storage[buffer] == buffer:
-            return found
-        spec = self.plan.buffers[buffer]
-        return found.reshape(-1).view(spec.dtype.numpy).reshape(spec.physical_dims)
-
-    def logical(self, buffer: int) -> Array:
-        """The array of a buffer in HLO's dims; a view of its storage's."""
-        return self.plan.buffers[buffer].logical(self.physical(buffer))
-
-    def put(self, buffer: int, array: Array, owned: bool) -> None:
-        self.memory[buffer] = array
-        self.owned[buffer] = owned
-
-    def take(self, buffers: Sequence[int], frees: Sequence[int]) -> tuple[list[Array | None], list[bool]]:
-        """Arrays for a plan inside, and which of them become its own: owned here, needed no more, given once."""
-        plan = self.plan
-        arrays: list[Array | None] = [self.physical(b) for b in buffers]
-        storages = [plan.storage[b] for b in buffers]
-        given = [
-            bool(self.owned[s]) and s in frees and storages.count(s) == 1 and not plan.is_repacked(b)
-            for b, s in zip(buffers, storages, strict=True)
-        ]
-        for storage, gone in zip(storages, given, strict=True):
-            if gone:
-                self.memory[storage] = None
-        return arrays, given
-
-
-Action: TypeAlias = Callable[[_Frame], None]
+Action: TypeAlias = Callable[[Frame], None]
 
 
 class Runner:
     """A plan, ready to run.  Immutable: any number of threads may run it."""
 
-    __slots__ = ("_actions", "_initial", "_single", "plan")
+    __slots__ = ("_actions", "_initial", "_single", "_updated", "plan")
 
     def __init__(self, plan: Plan, made: dict[int, Runner] | None = None) -> None:
         """`made` holds the runners of plans that other steps run too."""
@@ -126,17 +55,32 @@ class Runner:
         known: dict[int, Runner] = {} if made is None else made
         self._initial: list[Array | None] = [plan.constants.get(b) for b in range(len(plan.buffers))]
         storages = [plan.storage[b] for b in plan.outputs]
+        self._updated = dict(pair for step in plan.steps for pair in _updates(plan, step))
         self._single = [storages.count(s) == 1 for s in storages]
         self._actions: list[tuple[Action, bool | None, tuple[int, ...]]] = [
             (_action(plan, step, known), _is_kernel(step), step.frees) for step in plan.steps
         ]
 
     def run(
-        self, inputs: list[Array | None], given: Sequence[bool], clock: Clock | None = None
+        self,
+        inputs: list[Array | None],
+        given: Sequence[bool],
+        clock: Clock | None = None,
+        homes: Sequence[Array | None] = (),
     ) -> tuple[list[Array], list[bool]]:
-        """(outputs, which of them are the caller's alone).  `inputs` is emptied, so that nothing holds on to them."""
+        """(outputs, which of them are the caller's alone).  `inputs` is emptied, so that nothing holds on to them.
+
+        `homes`: for each output contiguous memory in its memory order, apart from all inputs, to make it in; or None.
+        """
         plan = self.plan
-        frame = _Frame(plan, self._initial.copy(), clock)
+        frame = Frame(plan, self._initial.copy(), clock)
+        for i, home in enumerate(homes):
+            if home is not None and self._single[i] and not plan.is_repacked(plan.outputs[i]):
+                storage: int | None = plan.storage[plan.outputs[i]]
+                while storage is not None:
+                    spec = plan.buffers[storage]
+                    frame.homes[storage] = home.reshape(-1).view(spec.dtype.numpy).reshape(spec.physical_dims)
+                    storage = self._updated.get(storage)
         memory = frame.memory
         for i, b in enumerate(plan.parameters):
             memory[b] = inputs[i]
@@ -157,6 +101,23 @@ class Runner:
             for b, single in zip(plan.outputs, self._single, strict=True)
         ]
         return outputs, owned
+
+
+def _updates(plan: Plan, step: AnyStep) -> list[tuple[int, int]]:
+    """(output, storage) where the step surely makes its output in the memory of what the plan made before."""
+    if isinstance(step, UpdateStep):
+        same = plan.buffers[step.inputs[0]].minor_to_major == plan.buffers[step.outputs[0]].minor_to_major
+        aliases = ((0, 0),) if same else ()
+    else:
+        aliases = step.aliases if isinstance(step, KernelStep) else ()
+    sources = [plan.storage[b] for b in step.inputs]
+    return [
+        (step.outputs[output], sources[source])
+        for output, source in aliases
+        if sources[source] in step.frees
+        and sources.count(sources[source]) == 1
+        and not plan.is_repacked(step.inputs[source])
+    ]
 
 
 def _record(clock: Clock, is_kernel: bool, seconds: float) -> None:
@@ -205,23 +166,28 @@ def _action(plan: Plan, step: AnyStep, made: dict[int, Runner]) -> Action:
 def _kernel(plan: Plan, step: KernelStep) -> Action:
     makers = [maker_of(plan.buffers[b]) for b in step.outputs]
     launch, outputs = step.kernel.launch, step.outputs
+    alignments = step.kernel.alignments[len(step.inputs) :]
+    places = list(zip(outputs, makers, alignments, strict=True))
     if step.aliases:
         return _updating_kernel(plan, step)
     sources = [plan.storage[b] for b in step.inputs]
     if any(plan.is_repacked(b) for b in step.inputs):
 
-        def run_repacked(frame: _Frame) -> None:
+        def run_repacked(frame: Frame) -> None:
             arrays = [frame.stored(b) for b in step.inputs]
-            made = [make(dims, dtype) for make, dims, dtype in makers]
+            made = [frame.made(*each) for each in places]
             launch([*map(pointer, arrays), *map(pointer, made)])
             for b, array in zip(outputs, made, strict=True):
                 frame.put(b, array, True)
 
         return run_repacked
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         memory = frame.memory
-        made = [make(dims, dtype) for make, dims, dtype in makers]
+        if frame.homes:
+            made = [frame.made(*each) for each in places]
+        else:
+            made = [make(dims, dtype) for make, dims, dtype in makers]
         arrays = [memory[s] for s in sources]
         launch([*map(_address, arrays), *map(pointer, made)])
         for b, array in zip(outputs, made, strict=True):
@@ -242,17 +208,22 @@ def _updating_kernel(plan: Plan, step: KernelStep) -> Action:
         for i in source_of.values()
     }
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         arrays = [frame.stored(b) for b in step.inputs]
         made: list[Array] = []
-        for number, (make, dims, dtype) in enumerate(makers):
+        for number, (b, maker) in enumerate(zip(step.outputs, makers, strict=True)):
             source = source_of.get(number)
             if source is None:
-                made.append(make(dims, dtype))
+                made.append(frame.made(b, maker, alignments[number]))
                 continue
+            _, dims, dtype = maker
             array = arrays[source]
             if not (free[source] and frame.owned[sources[source]]) or pointer(array) % alignments[number]:
-                array = copied(array)
+                home = frame.homes.get(b)
+                if home is None or pointer(home) % alignments[number]:
+                    array = copied(array)
+                else:
+                    array = copied(array, home.reshape(-1).view(array.dtype).reshape(array.shape))
             arrays[source] = array
             made.append(array.reshape(-1).view(dtype).reshape(dims))
         step.kernel.launch([*map(pointer, arrays), *map(pointer, made)])
@@ -267,12 +238,12 @@ def _address(array: Array | None) -> int:
     return pointer(array)
 
 
-def _reader(plan: Plan, buffer: int) -> Callable[[_Frame], Array]:
+def _reader(plan: Plan, buffer: int) -> Callable[[Frame], Array]:
     """What gives a buffer's array in HLO's dims; the usual case, a buffer of its own in row-major order, quickly."""
     if plan.storage[buffer] != buffer or not plan.buffers[buffer].is_row_major:
         return lambda frame: frame.logical(buffer)
 
-    def read(frame: _Frame) -> Array:
+    def read(frame: Frame) -> Array:
         array = frame.memory[buffer]
         assert array is not None, "a buffer is read after its last use"
         return array
@@ -286,7 +257,7 @@ def _function(
     specs = [plan.buffers[b] for b in step.outputs]
     readers = [_reader(plan, b) for b in step.inputs]
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         produced = function([read(frame) for read in readers])
         arrays = [spec.physical(array) for spec, array in zip(specs, produced, strict=True)]
         for i, (b, array) in enumerate(zip(step.outputs, arrays, strict=True)):
@@ -309,12 +280,10 @@ def _update(plan: Plan, step: UpdateStep) -> Action:
     readers = [_reader(plan, b) for b in others]
     repacked = plan.is_repacked(target)
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         array = frame.physical(target)
         if not (free and frame.owned[storage]) and not repacked:
-            copied = default_pool().empty(array.shape, array.dtype)
-            np.copyto(copied, array)
-            array = copied
+            array = copied(array, frame.homes.get(output) if same_layout else None)
         whole = given.logical(array)
         step.function([whole, *[read(frame) for read in readers]])
         frame.put(output, array if same_layout else made.physical(whole), True)
@@ -325,9 +294,10 @@ def _update(plan: Plan, step: UpdateStep) -> Action:
 def _copy(plan: Plan, step: CopyStep) -> Action:
     (source,), (target,) = step.inputs, step.outputs
     spec = plan.buffers[target]
+    maker = default_pool().empty, spec.physical_dims, spec.dtype.numpy
 
-    def run(frame: _Frame) -> None:
-        made = default_pool().empty(spec.physical_dims, spec.dtype.numpy)
+    def run(frame: Frame) -> None:
+        made = frame.made(target, maker)
         np.copyto(spec.logical(made), frame.logical(source))
         frame.put(target, made, True)
 
@@ -338,7 +308,7 @@ def _while(step: WhileStep, made: dict[int, Runner]) -> Action:
     condition, body = _runner(step.condition, made), _runner(step.body, made)
     nothing_given = [False] * len(step.inputs)
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         state, given = frame.take(step.inputs, step.frees)
         mine = [False] * len(state)
         for place in step.carried:
@@ -370,7 +340,7 @@ def _branch(plan: Plan, step: BranchStep, made: dict[int, Runner]) -> Action:
     for each in step.branches:
         starts.append(starts[-1] + len(each.parameters))
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         chosen = int(frame.physical(selector))
         if by_pred:
             chosen = 0 if chosen else 1
@@ -387,7 +357,7 @@ def _branch(plan: Plan, step: BranchStep, made: dict[int, Runner]) -> Action:
 def _run(step: RunStep, made: dict[int, Runner]) -> Action:
     runner = _runner(step.plan, made)
 
-    def run(frame: _Frame) -> None:
+    def run(frame: Frame) -> None:
         arrays, given = frame.take(step.inputs, step.frees)
         results, fresh = runner.run(arrays, given, frame.clock)
         for b, array, mine in zip(step.outputs, results, fresh, strict=True):
