@@ -357,7 +357,7 @@ def test_the_commands_print_what_they_compile(target: str, tmp_path: Path, capsy
         (dumped,) = (tmp_path / target).glob(
             "m.*.lower-atomics.mlir" if target == "sm_90" else "m.*.flatten-tensors.mlir"
         )
-        steps.append((lowered.count("atomicrmw"), dumped.read_text().count("memref.atomic_rmw")))
+        steps.append((lowered.count("llvm.cmpxchg"), dumped.read_text().count("xla_gpu.compare_exchange")))
     assert steps == ([(1, 1), (0, 0)] if target == "sm_90" else [(0, 0), (0, 0)])
 
 

@@ -24,7 +24,7 @@ from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.shapes import Shape
 
-__all__ = ["CombinerRule", "combiner_opcode", "combiner_rule"]
+__all__ = ["CombinerRule", "combiner_opcode", "combiner_rule", "partial_combiner"]
 
 Numbers = tuple[Array, ...]
 
@@ -61,10 +61,11 @@ def combiner_rule(hero: HloInstruction) -> CombinerRule | str:
     count = len(hero.operands) // 2
     dtypes = tuple(leaf.dtype for leaf in hero.shape.leaves())
     inits = hero.operands[count:]
-    opcode = combiner_opcode(computation) if count == 1 else None
-    kept = tuple(_kept(opcode, dtype) for dtype in dtypes)
-    if kept != dtypes and opcode is not None:
-        computation = _wide(opcode, kept[0])
+    opcode, kept = None, dtypes
+    if count == 1:
+        opcode = combiner_opcode(computation)
+        computation, wide = partial_combiner(computation, dtypes[0])
+        kept = (wide,)
     if opcode is None and not _is_free_of_order(computation, dtypes):
         return f"the value of '{hero.name}' depends on the order in which '{computation.name}' is given the elements"
     if _may_repeat(opcode, inits, computation):
@@ -78,8 +79,12 @@ def combiner_rule(hero: HloInstruction) -> CombinerRule | str:
     return CombinerRule(hero, computation, dtypes, kept, (identity,))
 
 
-def _kept(opcode: str | None, dtype: DType) -> DType:
-    return F32 if opcode in ("add", "multiply") and dtype.is_float and dtype.bits < F32.bits else dtype
+def partial_combiner(computation: HloComputation, dtype: DType) -> tuple[HloComputation, DType]:
+    """What combines partial results, and in which type: f32 for sums and products of narrower floats."""
+    opcode = combiner_opcode(computation)
+    if opcode in ("add", "multiply") and dtype.is_float and dtype.bits < F32.bits:
+        return _wide(opcode, F32), F32
+    return computation, dtype
 
 
 @lru_cache(maxsize=8)

@@ -34,7 +34,8 @@ class Mode(Enum):
     0.10.2 does, which is `STRICT` but for the rows of `DIFFERENCES`.
 
     In both, a float reduce, reduce-window or dot whose combiner is one add or multiply keeps its partial results in
-    f32 or wider and rounds once, in an order that is fixed for a shape and a target.
+    f32 or wider and rounds once, in an order that is fixed for a shape and a target.  A scatter rounds after each
+    update, but where a GPU combines those of neighbouring equal indices first: that partial result is of this kind.
     """
 
     STRICT = "strict"
@@ -289,6 +290,11 @@ OPEN: tuple[Open, ...] = (
         "the order of a float reduce, reduce-window or dot, and the precision of its partial results",
         "f32 or wider, rounded once; the order is fixed for a shape and a target",
         "f32 for bf16, the type itself for others; the order depends on the emitter",
+    ),
+    Open(
+        "the precision of a scatter's sums and products of floats",
+        "each update is rounded to the type; on a GPU, those of sorted equal indices meet in f32 or wider first",
+        "each update is rounded to the type",
     ),
     Open(
         "which of several NaNs an argmax or argmin is at, if its computation keeps the first of two",

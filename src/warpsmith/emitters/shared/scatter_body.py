@@ -12,12 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from warpsmith.dtypes import DType
 from warpsmith.emitters.elemental import ElementalEmitter, Values
+from warpsmith.emitters.elemental.converts import convert
 from warpsmith.emitters.elemental.emitter import Indices
+from warpsmith.emitters.elemental.scalars import Scalars
 from warpsmith.emitters.kernel.entry import KernelFunctions, insert_element
 from warpsmith.emitters.kernel.grid import over_ids
 from warpsmith.emitters.kernel.types import element_types
+from warpsmith.fusion.combiners import partial_combiner
 from warpsmith.fusion.scatters import Scatter
+from warpsmith.hlo.module import HloComputation
 from warpsmith.indexing import (
     IndexingMap,
     Interval,
@@ -121,11 +126,14 @@ class ScatterBody:
         """The updates at an index."""
         return [self.e.evaluate(each, index) for each in self.scatter.updates]
 
-    def combined(self, current: Sequence[Values], updates: Sequence[Values]) -> list[Values]:
-        """The computation's values."""
-        flat = self.functions.call_computation(self.e, self.scatter.computation, [*current, *updates])
+    def combined(
+        self, current: Sequence[Values], updates: Sequence[Values], computation: HloComputation | None = None
+    ) -> list[Values]:
+        """The values of the scatter's computation, or of another."""
+        computation = computation or self.scatter.computation
+        flat = self.functions.call_computation(self.e, computation, [*current, *updates])
         found: list[Values] = []
-        for leaf in self.scatter.computation.root.shape.leaves():
+        for leaf in computation.root.shape.leaves():
             width = len(element_types(leaf.dtype))
             found.append(tuple(flat[:width]))
             flat = flat[width:]
@@ -199,7 +207,10 @@ class ScatterBody:
 
 
 class IndexSpread(ScatterBody):
-    """Warps take neighbouring indices of a simple scatter; lanes share each slice."""
+    """Warps take neighbouring indices of a simple scatter; lanes share each slice.
+
+    A sum or product of floats narrower than f32 is held in f32, and rounded once, when it is written out.
+    """
 
     def __init__(
         self, functions: KernelFunctions, scatter: Scatter, e: ElementalEmitter, ids: Sequence[Value], launch: Launch
@@ -210,6 +221,8 @@ class IndexSpread(ScatterBody):
         self.per_warp, self.together = scatter.indices_per_warp(device.core_count)
         self.vector = scatter.elements_per_lane(self.warp)
         self.rounds = -(-scatter.slice_elements // (self.warp * self.vector))
+        self.dtype = scatter.updates[0].array_shape.dtype
+        self.partial, self.held = partial_combiner(scatter.computation, self.dtype)
 
     def index_map(self) -> IndexingMap:
         """(ids)[index_id_loop, index_vector_id] -> number of the slice."""
@@ -241,7 +254,7 @@ class IndexSpread(ScatterBody):
             return self._alone(tensor)
         e, scatter = self.e, self.scatter
         none = arith.constant(e.b, -1, INDEX)
-        types = element_types(scatter.updates[0].array_shape.dtype)
+        types = element_types(self.held)
         held = [e.constant(0, vector_type((self.rounds * self.vector,), type)) for type in types]
         count = len(scatter.index_map)
         inits = [*[none] * count, e.constant(0, I1), *held, tensor]
@@ -267,6 +280,9 @@ class IndexSpread(ScatterBody):
             found = test if found is None else arith.binary(self.e.b, "ori", found, test)
         return self.e.constant(1, I1) if found is None else found
 
+    def _converted(self, values: Values, source: DType, target: DType) -> Values:
+        return convert(Scalars(self.e, self.scatter.instruction, (), source), values, source, target)
+
     def _held_at(self, loop: Value, lane: Value) -> Value:
         """The place of an element among those that a lane holds."""
         map = IndexingMap.from_sizes([add(mul(dim(0), self.vector), dim(1))], [self.rounds, self.vector])
@@ -282,7 +298,8 @@ class IndexSpread(ScatterBody):
                 update_loop, lane, *window, out = loop.body.args
                 at = self._held_at(update_loop, lane)
                 values = tuple(vector.extract(e.b, each, at) for each in held)
-                gpu.yield_(e.b, self.put([out], self.place(last, (), window), [values]))
+                rounded = self._converted(values, self.held, self.dtype)
+                gpu.yield_(e.b, self.put([out], self.place(last, (), window), [rounded]))
             return loop.results
 
         return e.only_if(condition, [tensor], put)[0]
@@ -298,12 +315,12 @@ class IndexSpread(ScatterBody):
                 window = loop.body.args[2 : 2 + map.num_results]
                 kept = loop.body.args[2 + map.num_results :]
                 at = self._held_at(update_loop, lane)
-                update = self.updates((number, *window))
+                update = self._converted(self.updates((number, *window))[0], self.dtype, self.held)
                 current = tuple(vector.extract(e.b, each, at) for each in kept)
-                both = self.combined([current], update)[0]
+                both = self.combined([current], [update], self.partial)[0]
                 new = [
                     e.b.op1("arith.select", (changed, alone, sum), alone.type)
-                    for alone, sum in zip(update[0], both, strict=True)
+                    for alone, sum in zip(update, both, strict=True)
                 ]
                 gpu.yield_(e.b, [vector.insert(e.b, v, old, at) for v, old in zip(new, kept, strict=True)])
             return loop.results

@@ -24,7 +24,7 @@ from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once
 from warpsmith.hlo.evaluator.bounds.error_bound import BoundMachine, evaluate_with_bounds, plain_value, without_error
-from warpsmith.hlo.evaluator.bounds.sums import SUMS
+from warpsmith.hlo.evaluator.bounds.sums import SUMS, likely_scatter_error
 from warpsmith.hlo.evaluator.bounds.values import (
     Bounded,
     BoundedKernel,
@@ -137,6 +137,9 @@ class _ErringMachine(BoundMachine):
             result = plain([operand.value for operand in operands])
             results = list(leaves(result))
             errors = rule(instruction, sure, results, self._plain.make_kernel, self._depth)
+            if instruction.opcode == "scatter":
+                likely = likely_scatter_error(instruction, [each.value for each in operands], results[0])
+                errors = errors if likely is None else [np.where(np.isinf(errors[0]), np.inf, likely)]
             marked: list[BoundedValue] = []
             for each, error in zip(results, errors, strict=True):
                 mark = _mark(operands)

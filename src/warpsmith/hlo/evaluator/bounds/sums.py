@@ -20,13 +20,13 @@ from warpsmith.hlo.attributes import ConvDimNumbers, Window
 from warpsmith.hlo.evaluator.bounds.values import Bounded, errors_of, number, real_part, ulp
 from warpsmith.hlo.evaluator.ops.dot import narrowed
 from warpsmith.hlo.evaluator.ops.reduce import single_op
-from warpsmith.hlo.evaluator.ops.scatter import destinations
+from warpsmith.hlo.evaluator.ops.scatter import destinations, rounds
 from warpsmith.hlo.evaluator.ops.window import window_slices
 from warpsmith.hlo.evaluator.values import Kernel, leaves, zero_like
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import AnyShape, Shape
 
-__all__ = ["SUMS", "Depth", "MakeKernel", "SumRule"]
+__all__ = ["SUMS", "Depth", "MakeKernel", "SumRule", "likely_scatter_error"]
 
 Depth: TypeAlias = Callable[[int], int]
 """The number of terms of a sum to the longest chain of additions in a kernel."""
@@ -232,19 +232,60 @@ def _scatter(
     fold = np.add if opcode == "add" else np.multiply
     magnitude = (np.abs(number(data[0].value, dtype)) + error).reshape(-1)
     fold.at(magnitude, places, (np.abs(number(data[1].value, dtype)) + update_error).transpose(order)[kept])
-    hits = int(np.bincount(places, minlength=1).max())
+    hits = np.bincount(places, minlength=magnitude.size)
     flat = results[0].reshape(-1)
     if opcode == "add":
         np.add.at(propagated, places, moved)
-        total = _sum_error(magnitude, propagated, hits + 1, flat, dtype, depth)
+        exact = number(data[0].value, dtype).astype(np.float64).reshape(-1)
+        np.add.at(exact, places, number(data[1].value, dtype).transpose(order)[kept])
+        total = _scattered_sum(exact, magnitude, propagated, hits, flat, dtype, depth)
     else:
-        total = _scattered_product(magnitude, data, hits + 1, flat, dtype)
+        total = _scattered_product(magnitude, data, int(hits.max(initial=0)) + 1, flat, dtype)
     untouched = np.ones(magnitude.shape, np.bool_)
     untouched[places] = False
     return [np.where(untouched, error.reshape(-1), total).reshape(results[0].shape)]
 
 
 _SCATTERED = frozenset(("assign", "add", "multiply", "maximum", "minimum"))
+
+
+def _scattered_sum(
+    exact: Array, magnitude: Array, propagated: Array, hits: Array, result: Array, dtype: DType, depth: Depth
+) -> Array:
+    """The error of sums to which `hits` updates are added one after another, in any order, each rounded to the type.
+
+    `exact` is the sum in float64, from which the reference is as far as it is, and a kernel as far as rounding allows.
+    """
+    counts, which = np.unique(hits, return_inverse=True)
+    unit = 2.0 ** -(dtype.mantissa + 1)
+    growth = np.expm1(np.array([depth(int(n) + 1) for n in counts]) * math.log1p(unit))[which.reshape(-1)]
+    found = number(result, dtype)
+    drift = growth * magnitude if dtype.bits == _F64.bits else np.abs(found - exact)
+    error = np.where(np.isnan(propagated), np.inf, propagated) + drift + growth * magnitude
+    error = error + np.where(error > 0, ulp(np.abs(found) + error, dtype), 0.0)
+    lost = magnitude * (1 + growth) > dtype.format.most
+    return np.where(np.isfinite(magnitude), np.where(lost, np.inf, error), np.where(propagated < np.inf, 0.0, np.inf))
+
+
+def likely_scatter_error(instruction: HloInstruction, arrays: Sequence[Array], result: Array) -> Array | None:
+    """How far a sum of floats narrower than f32 is likely to be from the reference; None for any other scatter.
+
+    Roundings of partial sums add up like random numbers, of the size that partial sums have in the given order.
+    """
+    dtype = instruction.operands[0].array_shape.dtype
+    opcode = single_op(instruction.attr("to_apply", HloComputation))
+    if len(arrays) != 3 or opcode != "add" or not dtype.is_float or dtype.bits >= 32:
+        return None
+    kept, places, order = destinations(instruction, arrays[1])
+    updates = number(arrays[2], dtype).transpose(order)[kept]
+    exact = number(arrays[0], dtype).astype(np.float64).reshape(-1)
+    squares = np.zeros(exact.shape)
+    for turn in rounds(places):
+        at = places[turn]
+        exact[at] += updates[turn]
+        squares[at] += exact[at] ** 2
+    drift = np.abs(number(result, dtype) - exact.reshape(result.shape))
+    return drift + 2.0 ** -(dtype.mantissa + 1) * np.sqrt(squares).reshape(result.shape)
 
 
 def _scattered_product(most: Array, data: Sequence[Bounded], terms: int, result: Array, dtype: DType) -> Array:

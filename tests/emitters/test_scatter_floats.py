@@ -1,4 +1,4 @@
-"""Scatters of floats on subnormal numbers: the interpreter's bits on a CPU and, through PTX, in the simulator."""
+"""Scatters of floats: subnormal numbers, and runs of equal sorted indices, which a GPU holds in f32 and rounds once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.compiler.simulated import simulated
 from warpsmith.dtypes import by_name
-from warpsmith.hlo.evaluator import evaluate
+from warpsmith.hlo.evaluator import evaluate, evaluate_with_limits
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
+from warpsmith.numerics.bounds import bound
+from warpsmith.numerics.inputs import Profile, random_array
+from warpsmith.report.run.checked_run import run
 
 FLAGS = {
     "any": "",
@@ -21,7 +24,9 @@ FLAGS = {
     "unique": ", unique_indices=true",
     "sorted, unique": ", indices_are_sorted=true, unique_indices=true",
 }
-DTYPES = ("f8e4m3fn", "f8e5m2", "f16", "bf16", "f32", "f64")
+NARROW = ("f8e4m3fn", "f8e5m2", "f16", "bf16")
+DTYPES = (*NARROW, "f32", "f64")
+ROWS, TOGETHER, WIDTH = 450, 8, 3  # a warp takes the eight updates of a row
 
 
 def scatter(dtype: str, opcode: str, flags: str = "", rows: int = 20, slices: int = 600, width: int = 3) -> HloModule:
@@ -109,3 +114,48 @@ def test_c_text_has_no_atomic_addition_that_flushes() -> None:
     assert "atomicAdd(" not in texts["strict"]
     assert "compare_exchange(" in texts["strict"]
     assert "atomicAdd(" in texts["xla"]
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("opcode", ["add", "multiply"])
+@pytest.mark.parametrize("dtype", NARROW)
+def test_a_run_is_rounded_once(dtype: str, opcode: str, target: str) -> None:
+    """Wrong: partial results in the type itself, in which each later update is too small to show."""
+    form, count = by_name(dtype), ROWS * TOGETHER
+    large, factor = 2.0 ** (form.mantissa + 1), float(np.array(1.44).astype(form.numpy))
+    updates = np.ones((count, 1, WIDTH)) if opcode == "add" else np.full((count, 1, WIDTH), factor)
+    if opcode == "add":
+        updates[::TOGETHER] = large
+    exact = large + TOGETHER - 1 if opcode == "add" else factor**TOGETHER
+    start = np.full((ROWS, WIDTH), 0.0 if opcode == "add" else 1.0)
+    numbers = np.repeat(np.arange(ROWS, dtype=np.int32), TOGETHER).reshape(-1, 1)
+    arrays = [start.astype(form.numpy), numbers, updates.astype(form.numpy)]
+    module = scatter(dtype, opcode, FLAGS["sorted"], ROWS, count, WIDTH)
+    for numerics in ("strict", "xla"):
+        exe = simulated(module, target, stage="ptx", numerics=numerics)
+        assert exe.kernels[-1].variant == "distributed_indices"
+        (found,) = exe(*arrays)
+        expected = np.full(found.shape, exact).astype(np.float32).astype(form.numpy)
+        assert found.tobytes() == expected.tobytes(), numerics
+    (reference,) = evaluate(module, *arrays)
+    (found,) = compile(module, "cpu", cache=False)(*arrays)
+    assert found.tobytes() == reference.tobytes()
+    assert reference.tobytes() != expected.tobytes()
+
+
+@pytest.mark.parametrize("flags", ["any", "sorted"])
+@pytest.mark.parametrize("dtype", [*NARROW, "f32"])
+def test_a_sum_of_many_updates_is_within_its_bound(dtype: str, flags: str) -> None:
+    """Wrong: a bound of roundings to f32, though each update of a narrower type is rounded to that."""
+    rows, slices, width = 60, 3000, 8
+    module = scatter(dtype, "add", FLAGS[flags], rows, slices, width)
+    numbers = np.random.default_rng(1).integers(-1, rows + 1, (slices, 1)).astype(np.int32)
+    arrays = [
+        random_array(by_name(dtype), (rows, width), profile=Profile.TAME),
+        np.sort(numbers, axis=0) if flags == "sorted" else numbers,
+        random_array(by_name(dtype), (slices, 1, width), parameter=2, profile=Profile.TAME),
+    ]
+    assert run(module, *arrays, target="sm_90", platform="sim", stage="ptx").match
+    _, (limit,), _ = evaluate_with_limits(module, *arrays, op_ulp_bound=bound)
+    if dtype not in ("f8e4m3fn", "f8e5m2"):
+        assert np.isfinite(limit).all()
