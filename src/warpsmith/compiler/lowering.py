@@ -25,6 +25,7 @@ from warpsmith.fusion.support import KERNEL_OPS
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.verifier import verify_module
+from warpsmith.hlo_passes.recomputation_splitter import split_recomputed
 from warpsmith.hlo_passes.scatter_order import keep_order, keeps_order
 from warpsmith.hlo_passes.tree_reduction import split_reductions
 from warpsmith.hlo_passes.wrap import wrap
@@ -117,7 +118,7 @@ def program(
         wrapped = keep_order(wrap(module, takes=lambda each: keeps_order(each) or choices.takes(each)), chosen)
     else:
         wrapped = wrap(module, takes=choices.takes)
-    split = split_reductions(wrapped, chosen)
+    split = split_reductions(split_recomputed(wrapped), chosen)
     return Program(split, make_schedule(split), chosen, numerics, choices, edits)
 
 
