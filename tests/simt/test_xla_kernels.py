@@ -35,7 +35,7 @@ def test_xla_s_kernel_gives_the_evaluator_s_results(name: str) -> None:
     """Right results and no finding.  Updates in place get the operand's buffer as output too."""
     row = KERNELS[name]
     module = parse_hlo(row["hlo"])
-    arrays = random_inputs(module, 0)
+    arrays = random_inputs(module, 0, "xla")
     inputs = [_in_memory(a, p.array_shape) for a, p in zip(arrays, module.entry.parameters, strict=True)]
     (shape,) = module.entry.root.shape.leaves()
     (found,), stats = simulate_ptx(

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     load(arguments)
     module = read_module(arguments)
-    inputs: list[Any] = random_inputs(module, arguments.seed)
+    inputs: list[Any] = random_inputs(module, arguments.seed, arguments.numerics)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
 

@@ -176,7 +176,7 @@ def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str)
     target = arguments.target or _DEFAULT_GPU if simulates else "cpu"
     if arguments.dump_to:
         _dump(arguments, module, target)
-    inputs: list[Any] = list(snapshot.arguments) or random_inputs(module, arguments.seed)
+    inputs: list[Any] = list(snapshot.arguments) or random_inputs(module, arguments.seed, arguments.numerics)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
 

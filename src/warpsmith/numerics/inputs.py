@@ -20,7 +20,7 @@ from warpsmith.arrays import Array
 from warpsmith.dtypes import DType, Kind, by_name
 from warpsmith.errors import ArgumentMismatch
 
-__all__ = ["Profile", "edge_values", "indices", "random_array"]
+__all__ = ["Profile", "edge_values", "indices", "random_array", "subnormals"]
 
 _ML_DTYPES: Any = ml_dtypes  # its stubs know only some of the types
 
@@ -85,6 +85,16 @@ def indices(
     if ordered:
         values = np.sort(values)
     return values.astype(dtype.numpy).reshape(shape)
+
+
+def subnormals(dtype: DType, count: int, *, seed: int = 0, parameter: int = 0) -> Array:
+    """Numbers of either sign below the least normal one of a float type, so small that some add up to another.
+
+    Zeros in a type without any.
+    """
+    rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, parameter, 2])
+    most = max(1, (1 << dtype.mantissa) // 16) if dtype.format.least < dtype.format.least_normal else 0
+    return (rng.integers(-most, most, count, endpoint=True) * dtype.format.least).astype(dtype.numpy)
 
 
 def _distinct(rng: np.random.Generator, span: int, count: int) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.compare import Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.report.run.run_report import OutputReport, RunReport
+from warpsmith.report.run.scatter_inputs import make_scatters_meet
 from warpsmith.runtime.bandwidth import copy_bandwidth
 from warpsmith.runtime.executable import Executable
 from warpsmith.simt.core.results import LaunchResult
@@ -45,10 +46,11 @@ def parameter_shapes(module: HloModule) -> list[Shape]:
     return [leaf for parameter in module.entry.parameters for leaf in array_leaves(parameter.shape)]
 
 
-def random_inputs(module: HloModule, seed: int = 0) -> list[Array]:
+def random_inputs(module: HloModule, seed: int = 0, numerics: str = "strict") -> list[Array]:
     """Seeded input for every parameter leaf: normal, log-uniform, edge and small values mixed.
 
     Where a module sums or sorts, values are tame instead: among infinities and NaN every order of a sum is right.
+    Indices of scatters keep what the module promises; in strict numerics some of their sums are subnormal.
     Raises InvalidHlo for a parameter that no memory could hold.
     """
     for parameter in module.entry.parameters:
@@ -56,7 +58,9 @@ def random_inputs(module: HloModule, seed: int = 0) -> list[Array]:
     orders = any(each.opcode in _ORDERED for each in module.instructions())
     profile = Profile.TAME if orders else Profile.MIXTURE
     shapes = enumerate(parameter_shapes(module))
-    return [random_array(s.dtype, s.dims, seed=seed, parameter=i, profile=profile) for i, s in shapes]
+    arrays = [random_array(s.dtype, s.dims, seed=seed, parameter=i, profile=profile) for i, s in shapes]
+    make_scatters_meet(module, arrays, seed=seed, subnormal=numerics == "strict")
+    return arrays
 
 
 _ORDERED = frozenset(
@@ -124,7 +128,7 @@ def run(module: HloModule, *arrays: Any, results: list[Array] | None = None, **o
     UsageError for an option that there isn't.
     """
     chosen = RunOptions.of(options)
-    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, chosen.seed)
+    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, chosen.seed, chosen.numerics)
     report, found = (_simulated if chosen.platform == "sim" else _on_cpu)(module, inputs, chosen)
     if results is not None and found is not None:
         results[:] = found
