@@ -182,6 +182,27 @@ ENTRY e {
 
 
 # --------------------------------------------------------------------------------------------------------------- sorts
+def test_a_convolution_whose_windows_are_mostly_padding_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong: 900 zeros are multiplied for each 9 elements of an image, as gradients of kernels have it."""
+    text = """HloModule m
+ENTRY e {
+  a = f32[8,16,3,3] parameter(0)
+  b = f32[1,30,30,8] parameter(1)
+  ROOT c = f32[16,32,32,1] convolution(a, b), window={size=30x30 pad=29_29x29_29}, dim_labels=fb01_o01i->b01f
+}
+"""
+    made: list[int] = []
+    matmul = np.matmul
+
+    def counted(a: Array, b: Array) -> Array:
+        made.append(a.size)
+        return matmul(a, b)
+
+    monkeypatch.setattr(np, "matmul", counted)
+    agrees_within_bounds(parse_hlo(text), normal((8, 16, 3, 3)), normal((1, 30, 30, 8)))
+    assert sum(made) <= 900 * 16 * 9 * 8
+
+
 def sort_module(comparator: str, dims: str, types: Sequence[str], dimension: int) -> HloModule:
     parameters = "\n".join(f"  p{i} = {t}[{dims}] parameter({i})" for i, t in enumerate(types))
     shapes = ", ".join(f"{t}[{dims}]" for t in types)

@@ -2,7 +2,8 @@
 
 In: arrays in HLO's dims.  Out: arrays.  Products of floats of up to 32 bits are summed in float32, of f64 in float64,
 and rounded once to the result's type, as the numerics' contract has it; a convolution is a dot of its windows, unfolded
-a part of the batch at a time.  Integers are the reference interpreter's to do.
+a part of the batch at a time, or, where most of the windows lies in the padding, a sum of dots, one a place of the
+window, which leave the padding out.  Integers are the reference interpreter's to do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from warpsmith.dtypes import DType
 from warpsmith.hlo.attributes import ConvDimNumbers, Window
 from warpsmith.hlo.evaluator.arithmetic.formats import round_once, widen
 from warpsmith.hlo.evaluator.ops.dot import matrices, narrowed
+from warpsmith.hlo.evaluator.ops.window import Place, window_slices
 from warpsmith.hlo.module import HloInstruction
 
 __all__ = ["HostFunction", "library_function"]
@@ -24,6 +26,7 @@ __all__ = ["HostFunction", "library_function"]
 HostFunction = Callable[[Sequence[Array]], Sequence[Array]]
 
 _UNFOLDED_BYTES = 64 << 20
+_SPARSE = 4  # times the elements outside the padding that windows hold, from which on the padding is left out
 
 
 def library_function(instruction: HloInstruction) -> HostFunction | None:
@@ -96,7 +99,12 @@ class _Convolution:
         """The convolution of arrays of one float type, in the output's order of dims."""
         if not (lhs.size and rhs.size and math.prod(self.dims)):
             return np.zeros(self.dims, lhs.dtype).transpose(self.back)
-        image = self._padded(lhs.transpose(self.lhs_order))
+        image = lhs.transpose(self.lhs_order)
+        places = window_slices(self.window, image.shape[2:], self.dims[2:])
+        held = sum(math.prod(len(range(*each.indices(1 << 62))) for each in out) for _, out, _ in places)
+        sparse = math.prod(self.dims[2:]) * math.prod(dim.size for dim in self.window.dims) > _SPARSE * held
+        if not sparse:
+            image = self._padded(image)
         total = self.groups * self.batches  # at most one of them isn't 1
         batch, features = self.dims[0], self.dims[1]
         space = image.shape[2:]
@@ -105,6 +113,12 @@ class _Convolution:
         taps = rhs.transpose(self.rhs_order)
         flips = tuple(slice(None, None, -1 if dim.reversal else 1) for dim in self.window.dims)
         taps = taps[(slice(None), slice(None), *flips)]
+        if sparse:
+            split = taps.reshape(total, features // total, *taps.shape[1:])
+            pixels = np.ascontiguousarray(np.moveaxis(grouped, 2, -1))
+            by_place = np.ascontiguousarray(np.moveaxis(split, (0, 2, 1), (-3, -2, -1)))
+            whole = self._by_places(pixels, by_place, places)
+            return whole.reshape(self.dims).transpose(self.back)
         matrix = taps.reshape(total, features // total, -1).swapaxes(1, 2)
         windows = self._windows(grouped)
         result = np.empty((batch, math.prod(self.dims[2:]), total, features // total), lhs.dtype)
@@ -118,6 +132,16 @@ class _Convolution:
             )
         whole = np.moveaxis(result.reshape(batch, -1, features), 2, 1).reshape(self.dims)
         return whole.transpose(self.back)
+
+    def _by_places(self, grouped: Array, taps: Array, places: Sequence[Place]) -> Array:
+        """[batch, features, space...] of [group, batch, space..., in] by [window..., group, in, out]."""
+        total, batch, features = *grouped.shape[:2], taps.shape[-1]
+        result = np.zeros((total, batch, *self.dims[2:], features), grouped.dtype)
+        for place, out, into in places:
+            piece = grouped[(slice(None), slice(None), *into)]
+            product = np.matmul(piece.reshape(total, -1, piece.shape[-1]), taps[place])
+            result[(slice(None), slice(None), *out)] += product.reshape(*piece.shape[:-1], features)
+        return np.moveaxis(np.moveaxis(result, -1, 2), 0, 1)
 
     def _padded(self, image: Array) -> Array:
         """The image with holes and margins of zeros, or cropped where padding is negative."""

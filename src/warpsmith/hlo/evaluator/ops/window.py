@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +23,10 @@ from warpsmith.hlo.evaluator.values import Caller, Kernel, Value, arrays_of, res
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.shapes import TupleShape
 
-__all__ = ["WINDOW", "window_slices"]
+__all__ = ["WINDOW", "Place", "window_slices"]
+
+Place: TypeAlias = tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
+"""A window position, the output elements that see an operand element there, and these operand elements."""
 
 
 def _axis_slices(dim: WindowDim, place: int, size: int, outputs: int) -> tuple[slice, slice] | None:
@@ -42,11 +46,9 @@ def _axis_slices(dim: WindowDim, place: int, size: int, outputs: int) -> tuple[s
     )
 
 
-def window_slices(
-    window: Window, dims: Sequence[int], outputs: Sequence[int]
-) -> list[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
+def window_slices(window: Window, dims: Sequence[int], outputs: Sequence[int]) -> list[Place]:
     """(window position, output slices, operand slices) for each position that any output sees, in row-major order."""
-    found: list[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]] = []
+    found: list[Place] = []
     per_axis = [
         [_axis_slices(dim, place, size, extent) for place in range(dim.size)]
         for dim, size, extent in zip(window.dims, dims, outputs, strict=True)
