@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hlo.lenient_texts import TEXTS
 
-from warpsmith.errors import BadProto, ToolMissing, WarpsmithError
+from warpsmith.errors import BadProto, HloSyntaxError, ToolMissing, WarpsmithError
 from warpsmith.hlo import load as loading
 from warpsmith.hlo.load import load, load_snapshot
 from warpsmith.hlo.module import HloComputation, HloModule
@@ -316,6 +316,21 @@ def test_stablehlo_text_and_bytecode_become_hlo(tmp_path: Path) -> None:
     assert load(path).entry.root.opcode == "negate"
     with pytest.raises(BadProto, match="doesn't convert"):
         load_snapshot(STABLEHLO.replace("negate", "negated").encode())
+
+
+def test_a_text_that_shows_mlir_is_no_stablehlo() -> None:
+    """A page or a script given by mistake would send its author to install jaxlib."""
+    page = f"# A page\n\nOf functions:\n\n{STABLEHLO}"
+    with pytest.raises(HloSyntaxError, match="expected `ENTRY`"):
+        load_snapshot(page.encode(), "page.md")
+
+
+@pytest.mark.parametrize("above", ["", "\n// a comment // of two\n", '#loc = loc("x")\n'])
+def test_what_stands_above_a_module_of_stablehlo(above: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program with a comment, or with an alias above the module, would be read as HLO text."""
+    monkeypatch.setattr(loading, "_jaxlib_mlir", lambda: None)
+    with pytest.raises(ToolMissing, match="StableHLO"):
+        load_snapshot((above + STABLEHLO).encode())
 
 
 def test_stablehlo_without_jaxlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

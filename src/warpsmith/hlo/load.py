@@ -21,6 +21,7 @@ __all__ = ["Snapshot", "load", "load_snapshot"]
 _BYTECODE = b"ML\xefR"
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _STABLEHLO = re.compile(r"\b(?:stablehlo|vhlo|chlo|mhlo)\.\w|\bfunc\.func\b")
+_MLIR = re.compile(r'(?:\s|//[^\n]*\n)*(?:"?builtin\.module|module|"?func\.func|[#!]\w+)\b')  # how its text begins
 
 
 def load(path: str | Path) -> HloModule:
@@ -48,7 +49,7 @@ def load_snapshot(data: bytes, file: str = "<bytes>") -> Snapshot:
         if data.startswith(b"\n"):  # the first field of every form
             return read_proto(data)
         raise FileError(f"{file} isn't text (byte {error.start} isn't UTF-8)") from error
-    if _STABLEHLO.search(text) is not None and "ENTRY" not in text:
+    if _MLIR.match(text) is not None and _STABLEHLO.search(text) is not None:
         return _stablehlo(text, file)
     return Snapshot(parse_hlo(text, file))
 
