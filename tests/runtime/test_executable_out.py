@@ -27,6 +27,11 @@ def run() -> ws.Executable:
     return adder(1000)
 
 
+def test_a_notebook_shows_what_an_executable_is(run: ws.Executable) -> None:
+    """An address in memory says nothing."""
+    assert repr(run) == "<executable for cpu: r>"
+
+
 def test_an_output_at_any_address(run: ws.Executable) -> None:
     a, b = np.arange(1000, dtype=np.float32), np.full(1000, 2, np.float32)
     room = np.full(1032, -1, np.float32)

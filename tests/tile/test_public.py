@@ -38,6 +38,15 @@ def test_each_says_what_the_command_says(capsys: pytest.CaptureFixture[str]) -> 
     assert [each["variant"] for each in explanation.to_dict()["primitives"]] == ["gmem_smem", "smem", "gmem_smem"]
 
 
+def test_a_notebook_shows_a_kernel_in_a_line() -> None:
+    """Its whole syntax tree and every text made so far would fill the screen."""
+    kernel = ws.tile.load(FILE)
+    assert repr(kernel) == "<kernel column_sum: grid (1, 1, 1), block (128, 1, 1)>"
+    program = ws.tile.compile(kernel)
+    program.artifact("ptx")
+    assert repr(program) == "<kernel column_sum for sm_90>"
+
+
 def test_a_program_for_the_cpu_is_called_and_leaves_arrays_alone() -> None:
     """If this failed, a compiled program would write into its inputs, or lose what it doesn't write."""
     kernel = read(body("B[0, tid] = A[0, tid] + B[1, tid]"))

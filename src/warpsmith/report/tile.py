@@ -125,7 +125,7 @@ def run(
     return TileReport(known, target, platform, found.outputs, found.findings, found.mismatches, found.counters)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class TileProgram:
     """A kernel for a target.  `artifact` gives its stages; called, it runs where this computer can."""
 
@@ -133,6 +133,9 @@ class TileProgram:
     target: str
     _made: dict[str, str | bytes] = field(default_factory=dict[str, str | bytes])
     _native: TileExecutable | None = None
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.kernel.name} for {self.target}>"
 
     def artifact(self, stage: str = STAGE) -> str | bytes:
         """The text of a stage: tirx, dispatched, lowered, cuda or ptx; of cubin the bytes.

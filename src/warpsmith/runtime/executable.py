@@ -57,6 +57,9 @@ class Executable:
         self._only = _single_kernel(plan)
         self._runner = Runner(plan)
 
+    def __repr__(self) -> str:
+        return f"<executable for {self.target}: {', '.join(each.fusion for each in self.kernels) or 'no kernels'}>"
+
     def artifact(self, stage: str) -> str:
         """The text of `stage` ("hlo", "emitted", "lowered", "llvm", "llvm-opt", "ptx", "asm"...).
 

@@ -27,7 +27,7 @@ from warpsmith.tile.model.scopes import Launch
 __all__ = ["JitKernel", "Kernel", "ParameterInfo", "captured_names", "jit", "prim_func", "source_of"]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Kernel:
     """A kernel as it was read.  `module` holds one function in the tile dialect and isn't changed by compiling."""
 
@@ -37,6 +37,9 @@ class Kernel:
     parameters: tuple[ParameterInfo, ...]
     launch: Launch
     options: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}: grid {self.launch.grid}, block {self.launch.block}>"
 
     def __call__(self, *arguments: Any) -> Any:
         raise TileSyntaxError(
@@ -77,7 +80,7 @@ def prim_func(function: Callable[..., Any] | None = None, **options: Any) -> Any
     return _read(function, captured_names(function, 2), {})
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class JitKernel:
     """A kernel with constants to be given; `defaults` are those that its text gives."""
 
@@ -86,6 +89,9 @@ class JitKernel:
     constants: tuple[str, ...]
     defaults: Mapping[str, Any]
     read: dict[tuple[Any, ...], Kernel] = field(default_factory=dict[tuple[Any, ...], Kernel])
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.function.__name__} with constants {', '.join(self.constants) or 'none'}>"
 
     def specialize(self, **constants: Any) -> Kernel:
         """The kernel for these constants.  TileSyntaxError when one is missing or unknown."""
