@@ -38,7 +38,7 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     shape = analysis.updates[0].operands[1].array_shape
     wanted = dict.fromkeys(each for update in analysis.updates for each in update.operands[1:])
     parts = partition(analysis.body, [(each,) for each in wanted])
-    functions = KernelFunctions(*(analysis, parts), numerics=numerics, name=name, aliases=updated_parameters(analysis))
+    functions = KernelFunctions(analysis, parts, numerics=numerics, name=name, aliases=updated_parameters(analysis))
     e = entry_emitter(functions)
     groups = groups_for(shape.elements, analysis.device.core_count)
     group = gpu.workgroup_id(e.b, "x", groups)

@@ -50,7 +50,7 @@ def emit(analysis: FusionAnalysis, *, numerics: str, name: str) -> EmittedKernel
     chosen = launch(analysis)
     wanted = dict.fromkeys(each for update in analysis.updates for each in update.operands[1:])
     parts = partition(analysis.body, [(each,) for each in wanted])
-    functions = KernelFunctions(*(analysis, parts), numerics=numerics, name=name, aliases=updated_parameters(analysis))
+    functions = KernelFunctions(analysis, parts, numerics=numerics, name=name, aliases=updated_parameters(analysis))
     e = entry_emitter(functions)
     ids = grid_ids(functions, chosen)
     outputs = outputs_of(analysis, analysis.roots)

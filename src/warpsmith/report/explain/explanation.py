@@ -4,7 +4,7 @@
     occupancy, roofline, advice; for each host step its reason
 
 In: a module and a target.  Out: `Explanation`.  Nothing is timed: times are those of a model (`roofline`), counts those
-of the simulator, so two calls give the same.  `explain_text` prints, `explain_advice` judges.
+of the simulator, so two calls give the same.  `text` prints, `advice` judges.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _kernel(kernel: KernelInfo) -> str:
         return f"{kernel.fusion} = {kernel.opcode}{where}: {kernel.reason}{unchecked}"
     variant = f" ({kernel.variant})" if kernel.variant else ""
     if kernel.block == (1, 1, 1) and kernel.shared_bytes == 0:
-        launch = f"{kernel.grid[0]} work groups"
+        launch = f"{kernel.grid[0]} work group{'' if kernel.grid[0] == 1 else 's'}"
     else:
         launch = f"grid {dims(kernel.grid)}, block {dims(kernel.block)}"
     shared = f", {kernel.shared_bytes} B shared" if kernel.shared_bytes else ""

@@ -41,7 +41,7 @@ class Form:
 class Spec:
     """Types of the operands read, type of the result, and the function from the ones to the other.
 
-    `compute` takes one array of numbers an operand (see `ptx_values.reader`).  `error` is the documented error of an
+    `compute` takes one array of numbers an operand (see `values.reader`).  `error` is the documented error of an
     approximate instruction.
     """
 

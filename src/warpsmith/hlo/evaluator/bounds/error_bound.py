@@ -3,7 +3,7 @@
 In: a module, its arrays, the documented error of each op in ulp.  Out: the interpreter's results and an absolute bound
 for each element.  A kernel and the interpreter agree exactly on every op that rounds correctly; one that is only near
 (exp, tanh...) may differ by its documented error; what follows passes the difference on
-(`bound_elementwise`, `bound_sums`) and adds an ulp of rounding where operands differ at all.  Discrete results that
+(`elementwise`, `sums`) and adds an ulp of rounding where operands differ at all.  Discrete results that
 such a difference leaves open have an infinite bound.  Runs in chunks, at a small multiple of the evaluation's cost.
 """
 
