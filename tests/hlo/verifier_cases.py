@@ -33,6 +33,10 @@ half { a = f32[] parameter(0)  ROOT r = f16[] convert(a) }
 wide { a = f32[3] parameter(0)  b = f32[3] parameter(1)  ROOT r = f32[3] add(a, b) }
 body { a = f32[2,3] parameter(0)  ROOT r = f32[2,3] negate(a) }
 turned { a = f32[2,3]{0,1} parameter(0)  ROOT r = f32[2,3]{0,1} negate(a) }
+accumulate {
+  a = f32[3] parameter(0)  c = f32[3] parameter(1)  s = f32[3] add(a, c)
+  ROOT r = (f32[3], f32[3]) tuple(s, s)
+}
 flat { a = f32[2,3] parameter(0)  ROOT r = f32[6] reshape(a) }
 cond { a = f32[2,3] parameter(0)  ROOT r = pred[] constant(false) }
 """
@@ -178,6 +182,7 @@ GOOD: list[str] = [
     "x = f32[2,3] fusion(p), kind=kLoop, calls=body, output_to_operand_aliasing={{}: (0, {})}",
     "x = f32[2,3] call(p), to_apply=body",
     "x = f32[2,3] while(p), condition=cond, body=body",
+    "x = (f32[2,3], f32[3]) scan(p, v), dimensions={0}, num_carries=1, to_apply=accumulate",
     "x = f32[2,3] conditional(q, p, p), true_computation=body, false_computation=body",
     "x = f32[2,3] conditional(i, p, p, p), branch_computations={body, body, body}",
     "x = s32[] get-tuple-element(t), index=1",
@@ -571,6 +576,26 @@ BAD: list[tuple[str, str, str]] = [
         "conditional.index",
         "x = f32[2,3] conditional(q, p, p, p), branch_computations={body, body, body}",
         "not among 3",
+    ),
+    (
+        "scan.carries",
+        "x = (f32[2,3], f32[3]) scan(p, v), dimensions={0}, num_carries=2, to_apply=accumulate",
+        "num_carries is 2 of 2 operands",
+    ),
+    (
+        "scan.dimension",
+        "x = (f32[2,3], f32[3]) scan(p, v), dimensions={0,1}, num_carries=1, to_apply=accumulate",
+        "one dimension, not 2",
+    ),
+    (
+        "function.parameters",
+        "x = (f32[2,3], f32[3]) scan(p, v), dimensions={1}, num_carries=1, to_apply=accumulate",
+        "scan gives it (f32[2], f32[3])",
+    ),
+    (
+        "result.shape",
+        "x = (f32[3,2], f32[3]) scan(p, v), dimensions={0}, num_carries=1, to_apply=accumulate",
+        "scan makes (f32[2,3], f32[3]) here",
     ),
     (
         "conditional.branches",

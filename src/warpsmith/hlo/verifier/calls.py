@@ -16,9 +16,13 @@ from warpsmith.hlo.verifier.common import (
     PRED_SCALAR,
     TOKEN,
     Rule,
+    agree,
+    array_operand,
     brief,
     compatible,
+    dimensions,
     fail,
+    of_dims,
     same_layout,
 )
 
@@ -114,6 +118,47 @@ def _conditional(instruction: HloInstruction) -> AnyShape:
     return instruction.shape
 
 
+def _scan(instruction: HloInstruction) -> AnyShape:
+    """Inputs, then carries; the function takes a slice of each input and the carries, and gives slices and carries."""
+    carries, count = instruction.attr("num_carries", int), len(instruction.operands)
+    if not 0 <= carries < count:
+        raise fail(instruction, "scan.carries", f"num_carries is {carries} of {count} operands")
+    inputs = [array_operand(instruction, index) for index in range(count - carries)]
+    dims = dimensions(instruction, min(each.rank for each in inputs))
+    if len(dims) != 1:
+        raise fail(instruction, "scan.dimension", f"scan goes along one dimension, not {len(dims)}")
+    (dim,) = dims
+    length = inputs[0].dims[dim]
+    if any(not agree((each.dims[dim],), (length,)) for each in inputs):
+        raise fail(instruction, "operand.sizes", f"the inputs have different sizes in dimension {dim}")
+    called = instruction.attr("to_apply", HloComputation)
+    slices = [of_dims(each.dtype, (*each.dims[:dim], *each.dims[dim + 1 :])) for each in inputs]
+    states = [operand.shape for operand in instruction.operands[count - carries :]]
+    given = TupleShape((*slices, *states))
+    taken = TupleShape(tuple(parameter.shape for parameter in called.parameters))
+    if not compatible(taken, given):
+        raise fail(
+            instruction, "function.parameters", f"'{called.name}' takes {brief(taken)}, scan gives it {brief(given)}"
+        )
+    root = called.root.shape
+    parts = root.elements if isinstance(root, TupleShape) else (root,)
+    made = parts[: max(0, len(parts) - carries)]
+    rows = [
+        of_dims(each.dtype, (*each.dims[:dim], length, *each.dims[dim:]))
+        for each in made
+        if isinstance(each, Shape) and each.rank >= dim
+    ]
+    if len(rows) != len(made) or not compatible(TupleShape(parts[len(made) :]), TupleShape(tuple(states))):
+        raise fail(
+            instruction,
+            "function.result",
+            f"'{called.name}' returns {brief(root)}; scan needs arrays of rank {dim} or more, then the carries "
+            f"{brief(TupleShape(tuple(states)))}",
+        )
+    results = (*rows, *states)
+    return TupleShape(results) if isinstance(root, TupleShape) else results[0]
+
+
 def branches_of(instruction: HloInstruction) -> tuple[HloComputation, ...]:
     """The branches in the order of their operands, whatever the order of the attributes."""
     if "branch_computations" in instruction.attributes:
@@ -203,6 +248,7 @@ CALLS: dict[str, Rule] = {
     "call": _call,
     "while": _while,
     "conditional": _conditional,
+    "scan": _scan,
     "custom-call": _custom_call,
     "opt-barrier": _same,
     "domain": _same,

@@ -96,6 +96,8 @@ STATEMENTS: dict[str, str] = {
     # calls
     "tuple.index": "an index names an element of the tuple",
     "while.condition": "a loop's condition returns pred[]",
+    "scan.carries": "num_carries counts the last operands; at least one more, an input, comes before them",
+    "scan.dimension": "scan goes along one dimension, which all inputs have",
     "conditional.index": "conditional chooses by pred[] between two branches, or by s32[] among any number",
     "conditional.branches": "conditional has one operand a branch",
     "custom-call.layouts": "operand_layout_constraints gives one shape an operand, of its type and sizes",

@@ -1,4 +1,4 @@
-"""Ops that hold or run computations: tuples, call, fusion, map, while, conditional.
+"""Ops that hold or run computations: tuples, call, fusion, map, scan, while, conditional.
 
 In: values, computations by reference.  Out: values.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
+
 from warpsmith.arrays import Array
 from warpsmith.dtypes import Kind
 from warpsmith.errors import InvalidHlo
 from warpsmith.hlo.evaluator.arithmetic.integers import load
 from warpsmith.hlo.evaluator.values import Caller, Kernel, Rule, Value, arrays_of
 from warpsmith.hlo.module import HloComputation, HloInstruction
+from warpsmith.hlo.shapes import TupleShape
 
 __all__ = ["CONTROL", "branches_of", "chosen_branch"]
 
@@ -65,6 +68,33 @@ def _while(caller: Caller, instruction: HloInstruction) -> Kernel:
     return kernel
 
 
+def _scan(caller: Caller, instruction: HloInstruction) -> Kernel:
+    """A step for each slice of the inputs, in order or backwards, that gives slices of results and the new carries."""
+    computation = instruction.attr("to_apply", HloComputation)
+    inputs = len(instruction.operands) - instruction.attr("num_carries", int)
+    (dim,) = instruction.ints("dimensions")
+    backwards = instruction.attributes.get("is_reverse") is True
+    shape = instruction.shape
+    count = len(shape.elements) if isinstance(shape, TupleShape) else 1
+    made = list(shape.leaves())[: count - len(instruction.operands) + inputs]  # rows are arrays, and come first
+
+    def kernel(values: Sequence[Value]) -> Value:
+        columns, carries = arrays_of(values[:inputs]), tuple(values[inputs:])
+        rows = [np.empty(each.dims, each.dtype.numpy) for each in made]
+        places = range(columns[0].shape[dim])
+        for place in reversed(places) if backwards else places:
+            at = (*[slice(None)] * dim, place)
+            found = caller.run(computation, [*(each[at] for each in columns), *carries])
+            parts = found if isinstance(found, tuple) else (found,)
+            for row, part in zip(rows, arrays_of(parts[: len(rows)]), strict=True):
+                row[at] = part
+            carries = parts[len(rows) :]
+        results = (*rows, *carries)
+        return results if isinstance(shape, TupleShape) else results[0]
+
+    return kernel
+
+
 def _truth(value: Value) -> bool:
     if isinstance(value, tuple):
         raise InvalidHlo("a condition gives a tuple where a pred is expected")
@@ -103,6 +133,7 @@ CONTROL: dict[str, Rule] = {
     "fusion": _running("calls"),
     "get-tuple-element": _get_tuple_element,
     "map": _map,
+    "scan": _scan,
     "tuple": _tuple,
     "while": _while,
 }
