@@ -13,7 +13,15 @@ from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
 from warpsmith.hlo.shapes import TupleShape
 
-__all__ = ["IN_PLACE", "KERNEL_OPS", "host_reason", "is_large_product", "is_view", "may_update_in_place"]
+__all__ = [
+    "IN_PLACE",
+    "KERNEL_OPS",
+    "has_odd_computation",
+    "host_reason",
+    "is_large_product",
+    "is_view",
+    "may_update_in_place",
+]
 
 _MOVES = (
     *("bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "gather", "iota", "pad"),
@@ -24,6 +32,19 @@ _NOT_ELEMENTAL = frozenset(("stochastic-convert",))
 KERNEL_OPS: frozenset[str] = frozenset(
     {name for name, row in OPCODES.items() if row.elementwise} - _NOT_ELEMENTAL | {*_MOVES, *_PRODUCTS}
 )
+_APPLIES = frozenset(("map", "reduce", "reduce-window", "scatter", "select-and-scatter"))
+_SCALAR_OPS = frozenset(name for name, row in OPCODES.items() if row.elementwise) - _NOT_ELEMENTAL | {
+    "parameter",
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "bitcast",
+    "reshape",
+    "broadcast",
+    "copy",
+    "transpose",
+}
+"""What `emitters/elemental/calls.py` emits inside of a called computation."""
 LARGE_PRODUCT = 1 << 18
 """Multiply-adds up to which a product is a kernel: beyond, calling the library costs less than it saves."""
 
@@ -53,7 +74,33 @@ def host_reason(instruction: HloInstruction) -> str | None:
         return "an operand is a tuple"
     if any(any(leaf.dynamic) for shape in shapes for leaf in shape.leaves()):
         return "a dimension is dynamic"
+    if has_odd_computation(instruction):
+        return f"no emitter takes a '{opcode}' whose computation isn't arithmetic on scalars"
+    if opcode == "bitcast-convert" and any(leaf.dtype.is_complex for shape in shapes for leaf in shape.leaves()):
+        return "no emitter takes a bitcast-convert of complex numbers" if _changes_width(instruction) else None
     return None
+
+
+def has_odd_computation(instruction: HloInstruction) -> bool:
+    """Whether the function that a reduce, a map or a scatter applies is more than arithmetic on scalars."""
+    called = instruction.attributes.get("to_apply")
+    return isinstance(called, HloComputation) and instruction.opcode in _APPLIES and not _is_scalar(called)
+
+
+def _is_scalar(computation: HloComputation) -> bool:
+    for each in computation:
+        if any(leaf.is_array and leaf.elements != 1 for leaf in each.shape.leaves()):
+            return False
+        if each.opcode in ("map", "call"):
+            if not _is_scalar(each.attr("to_apply", HloComputation)):
+                return False
+        elif each.opcode not in _SCALAR_OPS:
+            return False
+    return True
+
+
+def _changes_width(instruction: HloInstruction) -> bool:
+    return instruction.operands[0].array_shape.dtype.bits != instruction.array_shape.dtype.bits
 
 
 def is_large_product(instruction: HloInstruction) -> bool:

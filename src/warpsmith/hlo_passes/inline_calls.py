@@ -16,7 +16,7 @@ from warpsmith.hlo.control_flow import run_by, step_computations
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule
 from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps
 
-__all__ = ["CONTRACT", "inline_calls", "run"]
+__all__ = ["CONTRACT", "inline_calls", "run", "spliced"]
 
 CONTRACT = "E"
 
@@ -43,12 +43,13 @@ def inline_calls(module: HloModule) -> HloModule:
         callee = at.computations.get(named, named)
         if callers[named] > 1 and len(callee) > _SMALL:
             return None
-        return _spliced(at, old, callee)
+        return spliced(at, old, callee)
 
     return rewrite_steps(module, rule)
 
 
-def _spliced(at: Rewriting, call: HloInstruction, callee: HloComputation) -> HloInstruction:
+def spliced(at: Rewriting, call: HloInstruction, callee: HloComputation) -> HloInstruction:
+    """Emit the instructions of what `call` calls in its place; what stands for its value."""
     inside: dict[HloInstruction, HloInstruction] = {}
     for each in callee:
         if each.parameter_number is not None:

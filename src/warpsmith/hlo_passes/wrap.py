@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from warpsmith.fusion.support import host_reason, is_large_product, may_update_in_place
+from warpsmith.fusion.support import has_odd_computation, host_reason, is_large_product, may_update_in_place
 from warpsmith.fusion.traversal import reshape_is_bitcast
 from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.shapes import TupleShape
+from warpsmith.hlo_passes.computation_flattener import flatten
 from warpsmith.hlo_passes.inline_calls import inline_calls
 from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps, with_operands
 from warpsmith.hlo_passes.support.split import split_out
@@ -38,7 +39,7 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
     With `host`, which says what can't stay in a fusion, fusions lose what the host does better.  With `takes` scatters,
     for which only some machines have an emitter, become kernels, too.
     """
-    inlined = inline_calls(module)
+    inlined = inline_calls(flatten(module))
     entry = inlined.entry
 
     def rule(at: Rewriting) -> HloInstruction | None:
@@ -48,7 +49,7 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
             return split_out(at, old, apart) if apart else None
         if _is_free_reshape(old):
             return at.emit(HloInstruction(old.name, "bitcast", old.shape, at.operands(old), origin=old.origin))
-        scatters = takes is not None and old.opcode == "scatter"
+        scatters = takes is not None and old.opcode == "scatter" and not has_odd_computation(old)
         if not scatters and (
             host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry))
         ):
