@@ -234,7 +234,8 @@ def devices() -> str:
             [
                 f"`{name}`",
                 each.title,
-                ".".join(map(str, each.compute_capability)),
+                ".".join(map(str, each.compute_capability)) if each.is_nvidia else "",
+                str(each.warp_size),
                 str(each.core_count),
                 _size(each.shared_per_block_optin),
                 _size(each.l2_bytes),
@@ -242,7 +243,7 @@ def devices() -> str:
                 f"{(each.peak('f32') or 0) / 1e12:.1f}",
             ]
         )
-    header = ["target", "device", "capability", "cores (SMs)", "shared a block", "L2", "bandwidth", "f32 TFLOP/s"]
+    header = ["target", "device", "capability", "warp", "cores", "shared a block", "L2", "bandwidth", "f32 TFLOP/s"]
     return table(header, rows)
 
 

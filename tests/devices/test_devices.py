@@ -21,13 +21,15 @@ from warpsmith.errors import UnknownTarget
         ("l40s", "l40s", 142, 1536),
         ("RTX 4090", "rtx_4090", 128, 1536),
         ("rtx-a6000", "rtx_a6000", 84, 1536),
+        ("AMD Instinct MI300X", "gfx942", 304, 2048),
+        ("Radeon RX 7900 XTX", "gfx1100", 96, 1024),
     ],
 )
 def test_gpus_by_name(spelling: str, name: str, cores: int, threads: int) -> None:
     found = device(spelling)
     assert (found.name, found.core_count, found.threads_per_core) == (name, cores, threads)
     assert found.is_gpu
-    assert found.warp_size == 32
+    assert found.warp_size == (64 if name == "gfx942" else 32)
 
 
 def test_every_device_loads_and_is_plausible() -> None:
@@ -35,8 +37,9 @@ def test_every_device_loads_and_is_plausible() -> None:
         found = device(name)
         assert found.core_count >= 1
         if found.is_gpu:
-            assert found.compute_capability >= (8, 0)
-            assert found.shared_per_block <= found.shared_per_block_optin < found.shared_per_core
+            assert found.is_nvidia == (found.compute_capability >= (8, 0))
+            system = 1024 if found.is_nvidia else 0
+            assert found.shared_per_block <= found.shared_per_block_optin <= found.shared_per_core - system
             assert 1e11 < found.memory_bandwidth < 1e13
             assert found.peak("f32") is not None
             assert found.peak("token") is None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backend_of"]
 
-_FOLDERS = {"cpu": "cpu", "cuda": "nvptx"}
+_FOLDERS = {"cpu": "cpu", "cuda": "nvptx", "rocm": "amdgpu"}
 """Platform of a device -> folder."""
 
 

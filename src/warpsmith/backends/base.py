@@ -16,6 +16,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.devices import Device
+from warpsmith.errors import ToolMissing
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.dialects import func
@@ -107,6 +108,8 @@ class Backend(ABC, Generic[Code]):
 
     name: str
     stages: tuple[str, ...]
+    driver = ""
+    """Whose run time launches its code, where that isn't this process."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -184,6 +187,13 @@ class Backend(ABC, Generic[Code]):
     def load(self, kernels: Iterable[Lowered[object]], *, expected: int = 1, store: Store | None = None) -> list[Code]:
         """The code of each kernel, compiled in other processes when there is much to do (so many are `expected`) while
         the caller still lowers more of them.  LoweringError where LLVM can't compile one."""
+
+    def no_driver(self) -> ToolMissing:
+        """Why code for a GPU doesn't run."""
+        return ToolMissing(
+            f"no {self.driver} driver is used yet: {self.device.title} code can be printed, not run",
+            help='run it on the CPU (target="cpu")',
+        )
 
     @abstractmethod
     def launch(self, lowered: Lowered[object], code: Code, buffers: Buffers, watch: Checks | None = None) -> Launched:

@@ -22,11 +22,11 @@ def register(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_module(parser)
     parser.add_argument(
-        "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, or a device's name (default: sm_90)"
+        "--target", default="sm_90", help="cpu, sm_80, sm_90, sm_100, gfx942, or a device's name (default: sm_90)"
     )
     parser.add_argument(
         "--stage",
-        help="hlo, emitted, lowered, llvm; on a GPU cuda, ptx, cubin, sass; on a CPU llvm-opt, asm "
+        help="hlo, emitted, lowered, llvm; on NVIDIA's GPUs cuda, ptx, cubin, sass; on other targets llvm-opt, asm "
         "(default: the last text)",
     )
     parser.add_argument("-o", dest="output", metavar="OUT", help="write here instead of standard output")
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     load(arguments)
     module_name(arguments)
     target = device(arguments.target)
-    stage = arguments.stage or _DEFAULT_STAGES[target.is_gpu]
+    stage = arguments.stage or _DEFAULT_STAGES[target.is_nvidia]
     check_stage(stage, target)
     module = read_module(arguments)
     if arguments.dump_to:

@@ -16,7 +16,6 @@ from warpsmith.arrays import Array
 from warpsmith.backends import backend_of
 from warpsmith.backends.base import Backend
 from warpsmith.backends.nvptx import ptxas
-from warpsmith.backends.nvptx.backend import no_driver
 from warpsmith.compiler.cuda_text import cuda_text
 from warpsmith.compiler.lowering import LoweredKernel, Program, program
 from warpsmith.compiler.plans import kernel_infos, runtime_plan
@@ -66,7 +65,7 @@ def compile(
     codes = backend.load(lowered(), expected=len(whole.fusions), store=default_cache() if cache else None)
     emission, passes = (sum(k.emission_seconds for k in kernels), sum(k.seconds for k in kernels))
     if whole.device.is_gpu:
-        plan = runtime_plan(whole.schedule, _refusal(whole), whole.module, host_of=_refusal(whole))
+        plan = runtime_plan(whole.schedule, _refusal(backend), whole.module, host_of=_refusal(backend))
     else:
         native = whole.by_fusion([cpu_kernel(k, code) for k, code in zip(kernels, codes, strict=True)])
         plan = runtime_plan(whole.schedule, native.__getitem__, whole.module)
@@ -93,11 +92,11 @@ def _check_host_steps(whole: Program) -> None:
             host_function(step.instruction)
 
 
-def _refusal(whole: Program) -> Callable[[HloInstruction], HostFunction]:
+def _refusal(backend: Backend[Any]) -> Callable[[HloInstruction], HostFunction]:
     """What stands in a plan for a step on a GPU that can't be reached: it says why it can't run."""
 
     def refuse(_: Sequence[Array]) -> Sequence[Array]:
-        raise no_driver(whole.device)
+        raise backend.no_driver()
 
     return lambda _: refuse
 

@@ -100,6 +100,8 @@ def simulated(
         raise UsageError(
             f"the simulator has no stage '{stage}'", help=did_you_mean(stage, STAGES) or f"one of {', '.join(STAGES)}"
         )
+    if stage == "ptx" and not chosen.is_nvidia:
+        raise UsageError(f"{target} has no PTX", help="simulate its IR: stage buffers")
     began = perf_counter()
     whole = program(module, chosen, numerics=numerics, deterministic=deterministic, pipeline=pipeline)
     backend = Simulator(chosen, stage)

@@ -30,7 +30,7 @@ class Device:
 
     name: str
     title: str
-    platform: str  # "cuda" or "cpu"
+    platform: str  # "cuda", "rocm" or "cpu"
     compute_capability: tuple[int, int]
     core_count: int
     threads_per_core: int
@@ -54,6 +54,11 @@ class Device:
 
     @property
     def is_gpu(self) -> bool:
+        """Whether its kernels are grids of threads."""
+        return not self.is_cpu
+
+    @property
+    def is_nvidia(self) -> bool:
         """Whether kernels for it are PTX."""
         return self.platform == "cuda"
 
@@ -64,7 +69,9 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """The sm_ name that LLVM and ptxas know a GPU by."""
+        """The name that LLVM, and ptxas, know a GPU by."""
+        if not self.is_nvidia:
+            return self.name
         major, minor = self.compute_capability
         return f"sm_{major}{minor}"
 
@@ -92,8 +99,10 @@ _FILES: dict[str, str] = {
     "l40s": "l40s",
     "rtx_4090": "rtx_4090",
     "rtx_a6000": "rtx_a6000",
+    "gfx942": "mi300x",
+    "gfx1100": "rx_7900_xtx",
 }
-"""Canonical name -> data file.  The sm_ names mean the data centre part of that generation."""
+"""Canonical name -> data file.  The sm_ and gfx names mean the best-known part of that generation."""
 
 _ALIASES: dict[str, str] = {
     "a100": "sm_80",
@@ -114,13 +123,17 @@ _ALIASES: dict[str, str] = {
     "4090": "rtx_4090",
     "geforce rtx 4090": "rtx_4090",
     "a6000": "rtx_a6000",
+    "mi300x": "gfx942",
+    "instinct mi300x": "gfx942",
+    "rx 7900 xtx": "gfx1100",
+    "radeon rx 7900 xtx": "gfx1100",
     "host": "cpu",
 }
 
 
 def _key(name: str) -> str:
     """A name without case, vendor and punctuation, so that `H100-SXM` and `h100 sxm` are one."""
-    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("nvidia"))
+    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("nvidia").removeprefix("amd"))
 
 
 _BY_KEY: dict[str, str] = {_key(name): name for name in ("cpu", *_FILES)} | {_key(k): v for k, v in _ALIASES.items()}

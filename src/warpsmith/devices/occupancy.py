@@ -42,7 +42,7 @@ def occupancy(device: Device, threads: int, registers: int = 0, shared: int = 0)
 
     A block that the device can't launch gives 0 blocks.  UsageError for a device that is no GPU, or no threads.
     """
-    if not device.is_gpu or threads < 1:
+    if not device.is_nvidia or threads < 1:
         raise UsageError("occupancy is that of a block of threads on a GPU")
     warps = -(-threads // device.warp_size)
     most = device.threads_per_core // device.warp_size

@@ -60,7 +60,7 @@ class Emitter(Protocol):
 
 
 _EMITTERS: Mapping[str, Mapping[str, Emitter]] = {
-    "cuda": {
+    "gpu": {
         "loop": gpu_loop,
         "concatenate": gpu_concatenate,
         "dynamic_update_slice": gpu_dynamic_update_slice,
@@ -84,7 +84,7 @@ _NEVER_ELEMENTAL = ("scatter", "sort")
 
 def choose(analysis: FusionAnalysis) -> tuple[Emitter, tuple[Refusal, ...]]:
     """The emitter for a fusion, and every one that was refused with its reason."""
-    available = _EMITTERS[analysis.device.platform]
+    available = _EMITTERS["gpu" if analysis.device.is_gpu else "cpu"]
     refused = analysis.refused
     preferred = available.get(analysis.emitter)
     if preferred is not None:

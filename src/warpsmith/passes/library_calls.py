@@ -10,6 +10,7 @@ call keeps the op's name in `warpsmith.library`.
 
 from __future__ import annotations
 
+from warpsmith.errors import LoweringError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.ssa import Operation, Value
@@ -27,12 +28,18 @@ FUNCTIONS: dict[str, str] = {f"math.{row.name}": row.c_name for row in table.FUN
 
 def run(module: Operation, *, target: str = "") -> None:
     """Rewrite all functions for `target` ("cpu", "sm_90"...); by default the entry function's own."""
-    prefix = capabilities(module, target).library
+    can = capabilities(module, target)
+    prefix = can.library
     declared: dict[str, int] = {}
     for function in func.functions(module):
         for op in list(function.walk()):
             name = FUNCTIONS.get(op.name)
             if name is not None and element_type(op.result.type) is F64:
+                if prefix is None:
+                    raise LoweringError(
+                        f"{op.name} of f64 has no form on {can.target}: there is no library of functions for it",
+                        help="compute it in f32, or compile for a target of NVIDIA's or the CPU",
+                    )
                 declared[prefix + name] = len(op.operands)
                 _rewrite(op, prefix + name)
     for callee, operands in declared.items():

@@ -468,6 +468,10 @@ func.func @llvm_intr_masked_gather(%x: f32, %y: f32, %z: f32, %v: vector<4xf32>,
   return
 }
 
+func.func @llvm_fence() {
+  llvm.fence syncscope("workgroup") release
+  return
+}
 func.func @nvvm_barrier0() {
   nvvm.barrier0
   return

@@ -158,7 +158,9 @@ class InstructionPrinter:
         """Memory of the function's own."""
         element = op.attributes["elem_type"]
         assert isinstance(element, at.TypeAttr)
-        self.result(op, f"alloca {self.type(element.type)}, {self.typed(op.operands[0])}{self._access(op)}")
+        type = op.result.type
+        space = f", addrspace({type.space})" if isinstance(type, PointerType) and type.space else ""
+        self.result(op, f"alloca {self.type(element.type)}, {self.typed(op.operands[0])}{self._access(op)}{space}")
 
     def prefetch(self, op: Operation) -> None:
         """A prefetch into the caches."""
@@ -238,20 +240,27 @@ class InstructionPrinter:
         """A read of one of PTX's special registers, with the range that it is known to be in."""
         name = "llvm." + op.name
         self.declare(name, "i32", [])
+        self.result(op, f"call i32 @{name}(){self._range(op)}")
+
+    def _range(self, op: Operation) -> str:
         extent = op.attributes.get("xla.range")
-        extra = ""
         if isinstance(extent, at.ArrayAttr):
             lower, upper = extent.items
             assert isinstance(lower, at.IntegerAttr)
             assert isinstance(upper, at.IntegerAttr)
             if upper.value + 1 < 1 << 31:
-                extra = f", !range {self.metadata.node(f'!{{i32 {lower.value}, i32 {upper.value + 1}}}')}"
-        self.result(op, f"call i32 @{name}(){extra}")
+                return f", !range {self.metadata.node(f'!{{i32 {lower.value}, i32 {upper.value + 1}}}')}"
+        return ""
 
     def barrier(self, op: Operation) -> None:
         """The barrier of a block."""
         self.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", ["i32"])
         self.lines.append("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)")
+
+    def fence(self, op: Operation) -> None:
+        """An order among the accesses of a thread, as some others see them."""
+        ordering = LLVM_ORDERINGS[op.int_attr("ordering")]
+        self.lines.append(f'  fence syncscope("{op.str_attr("syncscope")}") {ordering}')
 
     def atomicrmw(self, op: Operation) -> None:
         """An atomic update."""
@@ -295,7 +304,7 @@ class InstructionPrinter:
             # Not a builtin: LLVM knows functions of these names, and would compute constants by its own host's library.
             self.result(op, f"call {self.type(op.results[0].type)} @{callee}({arguments}) nobuiltin")
         elif op.results:
-            self.result(op, f"call {self.type(op.results[0].type)} @{callee}({arguments})")
+            self.result(op, f"call {self.type(op.results[0].type)} @{callee}({arguments}){self._range(op)}")
         else:
             self.lines.append(f"  call void @{callee}({arguments})")
 
@@ -335,6 +344,7 @@ _TABLE: dict[str, Callable[[InstructionPrinter, Operation], None]] = {
     "llvm.store": InstructionPrinter.store,
     "llvm.atomicrmw": InstructionPrinter.atomicrmw,
     "llvm.cmpxchg": InstructionPrinter.cmpxchg,
+    "llvm.fence": InstructionPrinter.fence,
     "llvm.icmp": InstructionPrinter.icmp,
     "llvm.fcmp": InstructionPrinter.fcmp,
     "llvm.select": InstructionPrinter.select,

@@ -6,6 +6,8 @@ text (llvmlite's builder would only be a slower way to write the same).
 
 from __future__ import annotations
 
+import math
+
 from warpsmith.backends.llvm.instructions import InstructionPrinter, opaque_text
 from warpsmith.backends.llvm.literals import aggregate
 from warpsmith.errors import InternalError, LoweringError
@@ -14,6 +16,10 @@ from warpsmith.ir.core.llvm_types import LLVMArrayType, LLVMFunctionType
 from warpsmith.ir.core.ssa import Block, Operation, Value
 
 __all__ = ["llvm_text"]
+
+
+_CONVENTIONS = {"nvvm.kernel": "ptx_kernel ", "rocdl.kernel": "amdgpu_kernel "}
+"""A kernel's attribute -> its calling convention."""
 
 
 def llvm_text(module: Operation, *, triple: str = "", layout: str = "", lines: bool = False) -> str:
@@ -86,10 +92,10 @@ class _Printer(InstructionPrinter):
                 extra = "".join(f" {_parameter_attribute(k, v)}" for k, v in found.items)
             self.names[argument] = name = f"%arg{i}"
             parameters.append(f"{self.type(argument.type)}{extra} {name}")
-        is_kernel = "nvvm.kernel" in op.attributes
+        kind = next((each for each in _CONVENTIONS if each in op.attributes), "")
         linkage = "internal " if opaque_text(op.attributes.get("linkage")) == "#llvm.linkage<internal>" else ""
-        convention = "ptx_kernel " if is_kernel else ""
-        number = self._function_attributes(op) if is_kernel else ""
+        convention = _CONVENTIONS.get(kind, "")
+        number = self._function_attributes(op, kind) if kind else ""
         debug = self.debug.subprogram(op) if self.debug is not None else ""
         self.lines.append(
             f"define {linkage}{convention}{self.type(type.type.result)} @{op.str_attr('sym_name')}"
@@ -114,10 +120,14 @@ class _Printer(InstructionPrinter):
                 self.placed_instruction(nested)
         self.lines.append("}")
 
-    def _function_attributes(self, op: Operation) -> str:
+    def _function_attributes(self, op: Operation, kind: str) -> str:
         block = op.attributes["warpsmith.block"]
         assert isinstance(block, at.DenseArrayAttr)
         number = len(self.attributes)
+        if kind == "rocdl.kernel":
+            threads = math.prod(block.values)
+            self.attributes.append(f'attributes #{number} = {{ "amdgpu-flat-work-group-size"="{threads},{threads}" }}')
+            return f" #{number}"
         shape = ",".join(map(str, block.values))
         least = op.attributes.get("warpsmith.min_blocks")
         more = f' "nvvm.minctasm"="{least.value}"' if isinstance(least, at.IntegerAttr) else ""

@@ -22,7 +22,7 @@ from warpsmith.kernel import Kernel
 from warpsmith.passes.manager import PassCall
 from warpsmith.simt.core.checks import Checks
 
-__all__ = ["BACKEND", "Nvptx", "llvm_ir", "no_driver"]
+__all__ = ["BACKEND", "Nvptx", "llvm_ir"]
 
 
 class Nvptx(Backend[str]):
@@ -30,6 +30,7 @@ class Nvptx(Backend[str]):
 
     name = "nvptx"
     stages = ("emitted", "lowered", "llvm", "cuda", "ptx", "cubin", "sass")
+    driver = "CUDA"
 
     def __init__(self, device: Device, gpu: Gpu | None = None) -> None:
         super().__init__(device)
@@ -70,7 +71,7 @@ class Nvptx(Backend[str]):
         """Run code that was loaded for the GPU.  ToolMissing without one; nothing is watched."""
         found = next((placed for each, placed in self._on_gpu if each is lowered), None)
         if found is None:
-            raise no_driver(self.device)
+            raise self.no_driver()
         return found.launch(buffers), None
 
     def _placed(self, gpu: Gpu, lowered: Lowered[object], code: str) -> OnGpu:
@@ -86,14 +87,6 @@ class Nvptx(Backend[str]):
             with suppress(ToolMissing):
                 image = self.cubin(code)
         return OnGpu(gpu, lowered.kernel, image)
-
-
-def no_driver(device: Device) -> ToolMissing:
-    """Why code for a GPU doesn't run."""
-    return ToolMissing(
-        f"no CUDA driver is used yet: {device.title} code can be printed, not run",
-        help='run it on the CPU (target="cpu")',
-    )
 
 
 BACKEND = Nvptx

@@ -15,12 +15,12 @@ worker, and PTX that calls a function which it doesn't define is refused.
 from __future__ import annotations
 
 import functools
-import importlib
 import re
 from typing import Any
 
 from warpsmith.backends.cpu import jit as llvm_jit
 from warpsmith.backends.llvm import isolate as llvm_isolate
+from warpsmith.backends.llvm.targets import all_targets
 from warpsmith.backends.nvptx import libdevice
 from warpsmith.errors import InternalError, LoweringError, UnknownTarget
 
@@ -117,24 +117,16 @@ def _version_for(llvm_text: str, sm: str, ptx_version: int | None) -> int:
     return _MANY_PARAMETERS_PTX
 
 
-@functools.cache
-def _llvm() -> Any:
-    binding = importlib.import_module("llvmlite.binding")
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    return binding
-
-
 @functools.lru_cache(maxsize=16)
 def _target_machine(sm: str, version: int) -> Any:
-    target = _llvm().Target.from_triple(TRIPLE)
+    target = all_targets().Target.from_triple(TRIPLE)
     return target.create_target_machine(cpu=sm, features=f"+ptx{version}", opt=3)
 
 
 def ptx_in_process(llvm_text: str, sm: str, ptx_version: int | None = None) -> str:
     """`ptx_from_llvm` with no guard: LLVM may end this process.  What a worker runs."""
     machine = _target_machine(sm, _version_for(llvm_text, sm, ptx_version))
-    llvm = _llvm()
+    llvm = all_targets()
     module = llvm_jit.parse_module(llvm, llvm_text)
     module.triple = TRIPLE
     module.data_layout = DATA_LAYOUT

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from warpsmith.backends import backend_of
 from warpsmith.backends.base import Backend, Buffers, Hook, Keep, Launched, Lowered, Origin, Store
 from warpsmith.backends.nvptx.backend import Nvptx, llvm_ir
 from warpsmith.backends.simulator.launch import run_ir, run_ptx
@@ -60,7 +61,7 @@ class Simulator(Backend["Operation | str"]):
             return lowered.code
         flat = code.clone()
         run_pipeline(flat, FLATTEN)
-        return llvm_ir(flat)
+        return str(backend_of(self.device).code(flat))
 
     def load(
         self, kernels: Iterable[Lowered[object]], *, expected: int = 1, store: Store | None = None

@@ -20,8 +20,9 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import MemRefType, float_type, integer, memref, numpy_dtype
 from warpsmith.ir.dialects import arith, func
 from warpsmith.kernel import Argument, Kernel
+from warpsmith.passes.support.capabilities import capabilities
 from warpsmith.simt.core.checks import Checks
-from warpsmith.simt.core.results import LaunchResult
+from warpsmith.simt.core.results import WARP, LaunchResult
 from warpsmith.simt.ir.launch import run_kernel, watch_kernel
 from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 from warpsmith.simt.ptx.launch import run_ptx as launch_ptx
@@ -61,7 +62,8 @@ def run_ir(kernel: Kernel[object], module: Operation, buffers: Buffers, watch: C
         inputs = [_reals(each) for each in _inputs(kernel, buffers)]
         outputs = [_stored(each) for each in kernel.outputs]
     if watch is None:
-        return run_kernel(module, inputs, outputs), None
+        can = capabilities(module)
+        return run_kernel(module, inputs, outputs, warp_size=can.warp_size if can.has_grid else WARP), None
     found, result = watch_kernel(module, inputs, outputs, watch)
     if result.counters is not None and kernel.form == "tensors":
         result = replace(result, counters=replace(result.counters, stage="buffers"))

@@ -50,8 +50,9 @@ PLATFORMS = ("sim", "cpu", "cuda")
 
 def _gpu(target: str) -> Device:
     found = device(target)
-    if not found.is_gpu:
-        raise UsageError(f"a tile program runs on a GPU's threads, and {target} has none", help="such as sm_90")
+    if not found.is_nvidia:
+        has = f"{found.title} isn't one that its variants are for" if found.is_gpu else f"{target} has none"
+        raise UsageError(f"a tile program runs on a GPU's threads, and {has}", help="such as sm_90")
     return found
 
 

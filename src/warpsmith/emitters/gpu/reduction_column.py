@@ -5,7 +5,10 @@ Column: 32 x 32 threads; a warp reads neighbouring columns, warps take different
     thread (t0, t1): column t1 (a vector of them), rows t0, t0 + 32, ..    its partial result to tile[t1, t0]
     -- sync -->  warp t0 reads the 32 partial results of column t0 and combines them by shuffles
 
-Small column: the columns' number divides 32, so a warp reads whole rows; each thread stays within its columns.
+With warps of 64 a block has room for 16 of them: 16 partial results a column, and a warp combines those of 4 columns.
+
+Small column: the columns' number divides a warp's threads, so a warp reads whole rows; each thread stays within its
+columns.
 
 In: an analysis of a column reduction.  Out: its geometry.
 """
@@ -27,13 +30,15 @@ def _sizes(analysis: FusionAnalysis) -> tuple[int, int, int]:
 
 
 def column(analysis: FusionAnalysis) -> Geometry:
-    """A warp to 32 vectors of columns."""
+    """A warp to so many vectors of columns as it has threads."""
     major, reduced, minor = _sizes(analysis)
     warp = analysis.device.warp_size
     vector = vector_size(analysis, minor, warp)
     blocks = (major, -(-minor // (warp * vector)))
     grid, (b0, b1) = block_ids(blocks, analysis.device)
+    rows = min(warp, analysis.device.threads_per_block // warp)
     t0, t1 = floordiv(dim(0), warp), mod(dim(0), warp)
+    of_column, of_row = floordiv(dim(0), rows), mod(dim(0), rows)  # while a column's partial results are combined
     several = vector > 1
 
     def lane(position: Expr, number: int) -> Expr:
@@ -41,16 +46,16 @@ def column(analysis: FusionAnalysis) -> Geometry:
         return add(mul(position, vector), symbol(number)) if several else position
 
     def part(position: Expr) -> Expr:
-        """The column of the tile: elements of a vector lie a warp apart (upstream: side by side, two to a bank)."""
-        return add(position, mul(symbol(0), warp)) if several else position
+        """The column of the tile: elements of a vector lie all rows apart (upstream: side by side, two to a bank)."""
+        return add(position, mul(symbol(0), rows)) if several else position
 
-    steps = -(-reduced // warp)
-    row = add(t0, mul(symbol(0), warp))
+    steps = -(-reduced // rows)
+    row = add(t0, mul(symbol(0), rows))
     return Geometry(
         variant="column",
         input_dims=(major, reduced, minor),
         output_dims=(major, minor),
-        threads=(warp, warp),
+        threads=(rows, warp),
         blocks=blocks,
         grid=grid,
         vector=vector,
@@ -59,15 +64,15 @@ def column(analysis: FusionAnalysis) -> Geometry:
         read=(b0, row, lane(add(mul(b1, warp), t1), 1)),
         distance=0,
         shared=Shared(
-            (warp, warp * vector + 1),
+            (warp, rows * vector + 1),
             write=(t1, part(t0)),
-            read=(t0, part(t1)),
+            read=(of_column, part(of_row)),
             writers=(),
             readers=(),
-            distance=warp // 2,
+            distance=rows // 2,
         ),
-        write=(b0, lane(add(mul(b1, warp), t0), 0)),
-        writers=((t1, Interval.point(0)),),
+        write=(b0, lane(add(mul(b1, warp), of_column), 0)),
+        writers=((of_row, Interval.point(0)),),
     )
 
 

@@ -180,6 +180,14 @@ ROWS = [
             "cmp=val res=pair(val)",
         ),
     ),
+    OpRow(
+        "llvm.fence",
+        (),
+        (),
+        attributes=("ordering", "syncscope"),
+        effects=((Effect.BARRIER, None),),
+        form=described(" syncscope(<attr:syncscope>) <ordering:ordering>{}"),
+    ),
     OpRow("llvm.addrspacecast", ("arg",), ("res",), form=forms.CAST),
     OpRow(
         "llvm.extractelement",

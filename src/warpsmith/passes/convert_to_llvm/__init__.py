@@ -11,12 +11,14 @@ integer of its width.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from warpsmith.errors import LoweringError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.ssa import REGISTRY, Operation
 from warpsmith.ir.core.types import IndexType, MemRefType, TensorType
 from warpsmith.ir.dialects import func
-from warpsmith.passes.convert_to_llvm import arithmetic, functions, memory, nvgpu, vectors
+from warpsmith.passes.convert_to_llvm import amdgcn, arithmetic, functions, memory, nvgpu, vectors
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering, where
 from warpsmith.passes.support.legality import Types
 
@@ -32,7 +34,15 @@ ILLEGAL_AFTER = (
     Types("tensors, buffers and index", lambda type: isinstance(type, (TensorType, MemRefType, IndexType))),
 )
 
-_HANDLERS: dict[str, Handler] = {**functions.TABLE, **memory.TABLE, **vectors.TABLE, **arithmetic.TABLE, **nvgpu.TABLE}
+_HANDLERS: dict[str, Handler] = {
+    **functions.TABLE,
+    **memory.TABLE,
+    **vectors.TABLE,
+    **arithmetic.TABLE,
+    **nvgpu.TABLE,
+}
+_OTHERS: dict[str, dict[str, Handler]] = {"amdgcn": {**_HANDLERS, **amdgcn.TABLE}}
+"""Whose intrinsics a module calls -> what is done otherwise for it."""
 
 
 def run(module: Operation) -> None:
@@ -40,6 +50,7 @@ def run(module: Operation) -> None:
     if not list(func.functions(module)):
         return
     low = Lowering(module)
+    handlers = _OTHERS.get(low.can.intrinsics, _HANDLERS)
     for op in list(module.body):
         if op.name == "memref.global":
             functions.convert_global(low, op)
@@ -48,22 +59,22 @@ def run(module: Operation) -> None:
             nvgpu.note_elements(inner)
             functions.convert_function(low, op)
             for nested in inner:
-                _convert(low, nested)
+                _convert(low, nested, handlers)
 
 
-def _convert(low: Lowering, op: Operation) -> None:
+def _convert(low: Lowering, op: Operation, handlers: Mapping[str, Handler]) -> None:
     if op.name == "memref.alloca":
         memory.alloca(low, op)
         return
     for result in op.results:
         result.type = low.type(result.type)
-    handler = _HANDLERS.get(op.name)
+    handler = handlers.get(op.name)
     if handler is not None:
         handler(low, op)
         return
     name = op.row.llvm
     if name is None:
-        if op.row.dialect in ("llvm", "nvvm"):
+        if op.row.dialect == "llvm" or (op.row.dialect == "nvvm" and low.can.intrinsics != "amdgcn"):
             return
         raise LoweringError(
             f"{op.name} has no LLVM form{where(op)}",

@@ -10,12 +10,15 @@ from warpsmith.errors import LoweringError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.llvm_types import VOID, llvm_array, llvm_function, llvm_struct
-from warpsmith.ir.core.ssa import REGISTRY, Operation, Region, row
+from warpsmith.ir.core.ssa import REGISTRY, Operation, Region, Value, row
 from warpsmith.ir.core.types import I32, I64, FunctionType, MemRefType, Type, numpy_dtype, pointer
 from warpsmith.ir.core.types import vector as vector_type
 from warpsmith.ir.dialects import func, gpu
 from warpsmith.passes.convert_to_llvm.memory import gep
 from warpsmith.passes.convert_to_llvm.types import Handler, Lowering
+
+KERNELS = {"nvvm": "nvvm.kernel", "amdgcn": "rocdl.kernel"}
+"""Whose intrinsics a module calls -> the attribute of a function that the host launches."""
 
 _WIDEST = 16  # bytes that one access moves; what an array is aligned to at least
 
@@ -38,7 +41,7 @@ def convert_function(low: Lowering, op: Operation) -> None:
         for argument in body.args:
             argument.type = low.type(argument.type)
         if is_entry:
-            attributes["nvvm.kernel"] = at.UNIT
+            attributes[KERNELS[low.can.intrinsics]] = at.UNIT
             attributes["arg_attrs"] = at.array(_kernel_argument(a) for a in func.arg_attributes(op))
         else:
             attributes["linkage"] = at.opaque("#llvm.linkage<internal>")
@@ -100,8 +103,8 @@ def convert_global(low: Lowering, op: Operation) -> None:
     }
     if "tile.dynamic" in op.attributes:
         attributes["tile.dynamic"] = at.UNIT
-    if type.type.space:
-        attributes["addr_space"] = at.integer_attr(type.type.space, I32)
+    if space := low.can.spaces.get(type.type.space, type.type.space):
+        attributes["addr_space"] = at.integer_attr(space, I32)
     initial = op.attributes.get("initial_value")
     if isinstance(initial, at.DenseAttr):
         flat = vector_type((type.type.elements,), element)
@@ -162,9 +165,15 @@ def gpu_id(low: Lowering, op: Operation) -> None:
         op.name
     ]
     b = Builder.before(op)
-    extent = op.attributes.get("xla.range")
-    attributes = {"xla.range": extent} if extent is not None else None
-    value = b.op1(f"nvvm.read.ptx.sreg.{register}.{gpu.dimension(op)}", (), I32, attributes, op.result.name)
+    replace_id(low, b, op, b.op1(f"nvvm.read.ptx.sreg.{register}.{gpu.dimension(op)}", (), I32))
+
+
+def replace_id(low: Lowering, b: Builder, op: Operation, value: Value) -> None:
+    """`value`, which has 32 bits, in place of an id; it is known to be in the same range."""
+    value.name = op.result.name
+    extent, made = op.attributes.get("xla.range"), value.defining_op
+    if extent is not None and made is not None:
+        made.attributes["xla.range"] = extent
     if low.index is not I32:
         value = b.op1("llvm.sext", (value,), low.index)
     op.replace_by((value,))

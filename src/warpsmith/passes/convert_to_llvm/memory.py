@@ -192,7 +192,7 @@ def alloca(low: Lowering, op: Operation) -> None:
         "elem_type": at.type_attr(low.storage(type.element)),
         "alignment": op.attributes["alignment"],
     }
-    op.replace_by((b.op1("llvm.alloca", (count,), pointer(), attributes, op.result.name),))
+    op.replace_by((b.op1("llvm.alloca", (count,), low.type(type), attributes, op.result.name),))
 
 
 def prefetch(low: Lowering, op: Operation) -> None:

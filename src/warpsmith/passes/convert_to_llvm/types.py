@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from warpsmith.errors import LoweringError
 from warpsmith.ir.core import attributes as at
 from warpsmith.ir.core.builder import Builder
 from warpsmith.ir.core.llvm_types import VOID, llvm_struct
@@ -21,6 +22,7 @@ from warpsmith.ir.core.types import (
     MemRefType,
     Type,
     VectorType,
+    bit_width,
     element_type,
     integer,
     pointer,
@@ -29,8 +31,6 @@ from warpsmith.ir.core.types import (
 from warpsmith.ir.dialects import func
 from warpsmith.passes.support.capabilities import capabilities
 from warpsmith.passes.support.symbols import declare
-
-PRIVATE = 5  # the address space of a thread's own memory
 
 # No bf16 arithmetic is left on a CPU, and where the processor has none LLVM goes through f32 even to select or to move.
 _NATIVE_FLOATS = {"f16", "bf16", "f32", "f64"}
@@ -57,11 +57,15 @@ class Lowering:
     def _convert(self, old: Type) -> Type:
         match old:
             case MemRefType():
-                return pointer(0 if old.space == PRIVATE else old.space)  # LLVM allocates in the generic space
+                return pointer(self.can.spaces.get(old.space, old.space))
             case FloatType() if old.text not in _NATIVE_FLOATS or (old is BF16 and not self.can.has_bf16):
                 return integer(old.width)
             case ComplexType():
                 return llvm_struct((old.element, old.element))
+            case VectorType() if 1 < bit_width(old.element) < 8 and not self.can.has_sub_byte_vectors:
+                raise LoweringError(
+                    f"vectors of {old.element} have no form on {self.can.target}", help="use elements of 8 bits"
+                )
             case VectorType():
                 return with_element(old, self.type(old.element))
             case _:

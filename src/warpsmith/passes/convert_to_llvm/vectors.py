@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from warpsmith.errors import LoweringError
@@ -105,30 +107,38 @@ def warp_shuffle(low: Lowering, op: Operation) -> None:
 
     The instruction moves 32 bits: of 64 each half moves by itself.
     """
-    value, offset, width = op.operands
-    size = constant_of(width)
-    kind = gpu.shuffle_mode(op)
-    if size is None or op.results[1].users or kind not in _SHUFFLES:
-        raise LoweringError(f"{op.name} over an unknown width, or with its second result in use{where(op)}")
+    value, offset, _ = op.operands
+    size, kind = shuffle_size(op)
     b = Builder.before(op)
     # Towards lower lanes the clamp is the first lane, else the last one.
-    everyone, clamp = number(b, -1, I32), number(b, 0 if kind == "up" else size.value - 1, I32)
+    everyone, clamp = number(b, -1, I32), number(b, 0 if kind == "up" else size - 1, I32)
     attributes = {"kind": at.opaque(f"#nvvm<shfl_kind {_SHUFFLES[kind]}>")}
 
     def moved(word: Value) -> Value:
         return b.op1("nvvm.shfl.sync", (everyone, word, offset, clamp), word.type, attributes)
 
-    if bit_width(value.type) == 64:
-        pair = vector_type((2,), I32)
-        halves = b.op1("llvm.bitcast", (value,), pair)
-        for i in range(2):
-            half = b.op1("llvm.extractelement", (halves, number(b, i, I64)), I32)
-            halves = b.op1("llvm.insertelement", (halves, moved(half), number(b, i, I64)), pair)
-        new = b.op1("llvm.bitcast", (halves,), value.type)
-    else:
-        new = moved(value)
-    op.results[0].replace_by(new)
+    op.results[0].replace_by(each_word(b, value, moved))
     op.erase()
+
+
+def shuffle_size(op: Operation) -> tuple[int, str]:
+    """Among how many lanes a shuffle goes, and which way."""
+    size, kind = constant_of(op.operands[2]), gpu.shuffle_mode(op)
+    if size is None or op.results[1].users or kind not in _SHUFFLES:
+        raise LoweringError(f"{op.name} over an unknown width, or with its second result in use{where(op)}")
+    return size.value, kind
+
+
+def each_word(b: Builder, value: Value, moved: Callable[[Value], Value]) -> Value:
+    """A value of 32 or 64 bits, each word of it moved."""
+    if bit_width(value.type) != 64:
+        return moved(value)
+    pair = vector_type((2,), I32)
+    halves = b.op1("llvm.bitcast", (value,), pair)
+    for i in range(2):
+        half = b.op1("llvm.extractelement", (halves, number(b, i, I64)), I32)
+        halves = b.op1("llvm.insertelement", (halves, moved(half), number(b, i, I64)), pair)
+    return b.op1("llvm.bitcast", (halves,), value.type)
 
 
 def lookup(low: Lowering, op: Operation) -> None:

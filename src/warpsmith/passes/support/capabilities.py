@@ -7,7 +7,8 @@ the target's name; LoweringError for an op whose instruction isn't there.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from warpsmith.devices import device, device_names
@@ -16,6 +17,7 @@ from warpsmith.ir.core.attributes import StringAttr
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import BF16, F16, Type
 from warpsmith.ir.dialects.nvgpu import CAPABILITY
+from warpsmith.ir.dialects.tile import PRIVATE
 from warpsmith.numerics.modes import ATOMIC_ADDS
 
 __all__ = ["Capabilities", "capabilities", "check_capability"]
@@ -32,6 +34,10 @@ class Capabilities:
     """How many threads run in step and can exchange registers."""
     has_grid: bool = True
     """A kernel is one thread of a grid; else it runs a range of work groups, whose indices it is given."""
+    intrinsics: str = "nvvm"
+    """Whose names the intrinsics of a kernel have: "nvvm" or "amdgcn"; "" where none is needed."""
+    spaces: Mapping[int, int] = field(default_factory=lambda: {PRIVATE: 0})
+    """Memory spaces that have another number in LLVM: to it NVIDIA's stack is generic, AMD's buffers are global."""
     has_approximations: bool = False
     """Division, roots, exp2 and log2 of f32 within 2 ulp, as instructions."""
     arithmetic: frozenset[Type] = frozenset()
@@ -40,6 +46,8 @@ class Capabilities:
     """It rounds to bf16 and widens bf16 by instructions as good as those on integers."""
     has_bf16: bool = True
     """A register may hold a bf16; else it is 16 bits."""
+    has_sub_byte_vectors: bool = True
+    """LLVM takes vectors of 4- and 2-bit integers; it fails an assertion where it doesn't."""
     packs_sub_byte: bool = False
     """Elements of 4 and 2 bits share bytes in memory."""
     assumes_alignment: bool = True
@@ -48,8 +56,8 @@ class Capabilities:
     """(element type, memory) of the atomic additions to which subnormal numbers are zeros."""
     calls_stop_vectors: bool = False
     """Loops become vectors of many lanes, unless they call functions."""
-    library: str = ""
-    """What stands before C's names of elementary functions of f64 in its library."""
+    library: str | None = ""
+    """What stands before C's names of elementary functions of f64 in its library; None where there is none."""
 
     def has_instruction(self, name: str) -> bool:
         """Whether the op `name` is an instruction here."""
@@ -58,7 +66,9 @@ class Capabilities:
 
 _UNKNOWN = Capabilities()
 _PLATFORMS: dict[str, Capabilities] = {
-    "cpu": Capabilities(has_grid=False, has_bf16=False, assumes_alignment=False, calls_stop_vectors=True),
+    "cpu": Capabilities(
+        has_grid=False, intrinsics="", has_bf16=False, assumes_alignment=False, calls_stop_vectors=True
+    ),
     "cuda": Capabilities(
         has_approximations=True,
         arithmetic=frozenset((F16,)),
@@ -66,6 +76,15 @@ _PLATFORMS: dict[str, Capabilities] = {
         packs_sub_byte=True,
         flushing_atomics=frozenset((row.dtype, row.memory) for row in ATOMIC_ADDS if row.flushes),
         library="__nv_",
+    ),
+    "rocm": Capabilities(
+        intrinsics="amdgcn",
+        spaces={0: 1},
+        arithmetic=frozenset((F16,)),
+        has_bf16=False,
+        has_sub_byte_vectors=False,
+        packs_sub_byte=True,
+        library=None,
     ),
 }
 _COMPUTE_CAPABILITY = re.compile(r"sm_(\d+)[af]?")
@@ -107,6 +126,8 @@ def check_capability(op: Operation, can: Capabilities) -> None:
         f"the target {can.target} has {found / 10}"
         if found
         else f"the target {can.target or 'of this module'} is no GPU"
+        if not can.has_grid or not can.target
+        else f"the target {can.target} is no GPU of NVIDIA's"
     )
     location = op.location
     raise LoweringError(

@@ -93,6 +93,11 @@ def explain(
     """
     whole = program(module, target, numerics=numerics, deterministic=deterministic)
     chosen = whole.device
+    if chosen.is_gpu and not chosen.is_nvidia:
+        raise UsageError(
+            f"what {chosen.title} pays for a kernel isn't known: costs are counted on PTX",
+            help="explain it for sm_90, or read it: warpsmith compile --stage asm",
+        )
     kernels = [
         _kernel(lowered, alike, chosen) for lowered, alike in zip(whole.lowered(), whole.fusions.values(), strict=True)
     ]

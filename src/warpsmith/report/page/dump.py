@@ -58,7 +58,7 @@ def dump_module(
         files[f"{stem}.ll"] = kernel.code
     files["index.txt"] = "\n".join(index) + "\n"
     _write(Path(directory), files)
-    stage, ending = ("ptx", "ptx") if device(target).is_gpu else ("asm", "s")
+    stage, ending = ("ptx", "ptx") if device(target).is_nvidia else ("asm", "s")
     text = compile(
         module, target, numerics=numerics, cache=cache, deterministic=deterministic, pipeline=pipeline
     ).artifact(stage)

@@ -28,7 +28,7 @@ from warpsmith.simt.ir.memory import (
 from warpsmith.simt.ir.observe import Elements, saw, saw_lanes
 from warpsmith.simt.ir.vectors import lanes_of
 
-__all__ = ["ACCESSES", "constant", "positions", "prefetch"]
+__all__ = ["ACCESSES", "constant", "no_effect", "positions"]
 
 
 def constant(_: Interpreter, frame: Frame, op: Operation) -> None:
@@ -200,12 +200,12 @@ def _get_global(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
     frame[op.result] = interpreter.machine.globals[op.str_attr("name")]
 
 
-def prefetch(_: Interpreter, _frame: Frame, _op: Operation) -> None:
-    """A hint changes nothing."""
+def no_effect(_: Interpreter, _frame: Frame, _op: Operation) -> None:
+    """A hint, or an order among threads that run in step."""
 
 
 ACCESSES: dict[str, Handler] = {
-    "xla_cpu.prefetch": prefetch,
+    "xla_cpu.prefetch": no_effect,
     "arith.constant": constant,
     "tensor.extract": _extract,
     "tensor.insert": _insert,

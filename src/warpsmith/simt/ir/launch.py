@@ -48,9 +48,11 @@ BATCH_THREADS = 1 << 18
 Output = tuple[int, "np.dtype[Any]"]
 
 
-def run_kernel(module: Operation, inputs: Sequence[Array], outputs: int | Sequence[Output] = 1) -> list[Array]:
+def run_kernel(
+    module: Operation, inputs: Sequence[Array], outputs: int | Sequence[Output] = 1, *, warp_size: int = WARP
+) -> list[Array]:
     """The outputs of the entry function, as `watch_kernel`, with nothing but the accesses' bounds checked."""
-    return _launched(module, inputs, outputs, None)[0]
+    return _launched(module, inputs, outputs, None, warp_size)[0]
 
 
 def watch_kernel(
@@ -67,13 +69,18 @@ def watch_kernel(
     Raises CheckFailed for an access out of bounds or misaligned and for a torn barrier, SimulationError for an op
     without semantics here.
     """
-    found, result = _launched(module, inputs, outputs, checks or Checks())
+    checks = checks or Checks()
+    found, result = _launched(module, inputs, outputs, checks, checks.warp_size)
     assert result is not None
     return found, result
 
 
 def _launched(
-    module: Operation, inputs: Sequence[Array], outputs: int | Sequence[Output], checks: Checks | None
+    module: Operation,
+    inputs: Sequence[Array],
+    outputs: int | Sequence[Output],
+    checks: Checks | None,
+    warp_size: int,
 ) -> tuple[list[Array], LaunchResult | None]:
     entry = _entry(module)
     count = outputs if isinstance(outputs, int) else len(outputs)
@@ -108,7 +115,6 @@ def _launched(
         aliased = {len(inputs) + output for output, _ in _aliases(entry)}
         packed = {i for i, type in enumerate(unpacked) if bit_width(type.element) < 8}
         _track(watch, buffers[: len(inputs) + count], len(inputs), aliased, packed, checks.names)
-    warp_size = WARP if checks is None else checks.warp_size
     step = max(1, BATCH_THREADS // per_block)
     for first in range(0, numbers.shape[0], step):
         _batch(module, entry, buffers, (grid, block), numbers[first : first + step], watch, warp_size)

@@ -19,7 +19,8 @@ from warpsmith.ir.core.llvm_types import LLVMStructType
 from warpsmith.ir.core.ssa import REGISTRY, Operation
 from warpsmith.ir.core.types import Type, VectorType, bit_width, element_type, numpy_dtype, vector
 from warpsmith.ir.dialects import semantics as sem
-from warpsmith.simt.ir.accesses import constant, prefetch
+from warpsmith.simt.ir.accesses import constant, no_effect
+from warpsmith.simt.ir.amdgcn import AMDGCN
 from warpsmith.simt.ir.interpreter import Frame, Handler, Interpreter
 from warpsmith.simt.ir.memory import AccessFault, Buffer, Datum, Pointer, PointerTable, shared_buffer, where_from
 from warpsmith.simt.ir.observe import Elements, barrier, saw, saw_lanes
@@ -246,6 +247,9 @@ def _call(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
         frame[op.result] = compute(op, *(frame.array(v) for v in op.operands))
         return
     name = op.str_attr("callee")
+    if name in AMDGCN:
+        AMDGCN[name](interpreter, frame, op)
+        return
     if name.startswith("llvm."):
         _intrinsic(frame, op, name)
         return
@@ -288,7 +292,7 @@ def _shuffle(interpreter: Interpreter, frame: Frame, op: Operation) -> None:
 
 
 LLVM: dict[str, Handler] = {
-    "llvm.intr.prefetch": prefetch,
+    "llvm.intr.prefetch": no_effect,
     **{name: _elementwise(function) for name, function in _FUNCTIONS.items()},
     "llvm.select": _select,
     "llvm.bitcast": _bitcast,
@@ -309,6 +313,7 @@ LLVM: dict[str, Handler] = {
     "llvm.extractvalue": _extract_value,
     "llvm.insertvalue": _insert_value,
     "llvm.call": _call,
+    "llvm.fence": no_effect,
     "nvvm.barrier0": barrier,
     "nvvm.read.ptx.sreg.laneid": _lane_id,
     "nvvm.shfl.sync": _shuffle,
