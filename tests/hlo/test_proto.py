@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hlo.lenient_texts import TEXTS
 
+from warpsmith.cli import main
 from warpsmith.errors import BadProto, HloSyntaxError, ToolMissing, WarpsmithError
 from warpsmith.hlo import load as loading
 from warpsmith.hlo.load import load, load_snapshot
@@ -221,6 +222,21 @@ def test_module_proto_and_snapshot_are_told_apart_by_their_bytes() -> None:
     found = load_snapshot(snapshot)
     np.testing.assert_array_equal(found.arguments[0], np.float32([1, 2.5]))
     np.testing.assert_array_equal(found.results[0], np.float32([2, 5]))
+
+
+@pytest.mark.parametrize(("result", "line", "status"), [(2.0, "agrees", 0), (3.0, "differs in 1 of 2 elements", 1)])
+def test_run_compares_with_the_result_that_a_snapshot_records(
+    result: float, line: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wrong: a result that differs from the recorded one goes unnoticed."""
+    fields = {"hlo": {"hlo_module": DOUBLED}, "arguments": [VALUES], "result": {"shape": F32, "f32": [result, 5.0]}}
+    path = tmp_path / "step.pb"
+    path.write_bytes(encode("HloSnapshot", fields))
+    assert main(["run", "--no-cache", str(path)]) == status
+    assert f"recorded   result: {line}" in capsys.readouterr().out
+    assert main(["run", "--no-cache", "--json", str(path)]) == status
+    found = json.loads(capsys.readouterr().out)
+    assert (found["recorded_elements"], found["recorded_mismatches"]) == (2, status)
 
 
 def test_what_encode_wrote_is_what_decode_gives() -> None:

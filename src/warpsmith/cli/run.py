@@ -163,7 +163,7 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
         print(report.to_json())
     else:
         print(report.text(terminal_width(), color=terminal_colors()))
-    return 1 if report.match is False or report.findings else 0
+    return 1 if report.match is False or report.findings or report.recorded_mismatches else 0
 
 
 def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str) -> RunReport:
@@ -176,6 +176,7 @@ def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str)
     target = arguments.target or _DEFAULT_GPU if simulates else "cpu"
     if arguments.dump_to:
         _dump(arguments, module, target)
+    recorded = snapshot.results if not arguments.input else ()
     inputs: list[Any] = list(snapshot.arguments) or random_inputs(module, arguments.seed, arguments.numerics)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
@@ -204,6 +205,7 @@ def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str)
         step_limit=limit,
         deterministic=arguments.deterministic,
         pipeline=arguments.pipeline,
+        recorded=recorded,
     )
     if arguments.output:
         from warpsmith.cli.npz import write_npz

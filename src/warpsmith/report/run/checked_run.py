@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from warpsmith.arrays import Array
 from warpsmith.compiler import compile
 from warpsmith.compiler.simulated import simulated
-from warpsmith.errors import SimulationError, UsageError, did_you_mean, require
+from warpsmith.errors import ArgumentMismatch, SimulationError, UsageError, did_you_mean, require
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_limits
 from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT
@@ -79,7 +79,8 @@ class RunOptions:
     `seed` makes the inputs that aren't given.  `iterations` timed calls (default: as many as fit in 0.2 s, at most 100,
     at least 3); `measure_copy` also times a copy of memory.  `reference` is "interpreter" or "none"; it takes
     `step_limit` instructions at most, so that a loop without end is an error.  With `abs_error` or `rel_error` XLA's
-    rule is the tolerance, else a bound for each element.
+    rule is the tolerance, else a bound for each element.  `recorded` holds results that were recorded for these inputs,
+    one array an output leaf; they are compared where the reference runs, too.
     """
 
     target: str = "cpu"
@@ -96,6 +97,7 @@ class RunOptions:
     abs_error: float | None = None
     rel_error: float | None = None
     step_limit: int = STEP_LIMIT
+    recorded: Sequence[Array] = ()
 
     def __post_init__(self) -> None:
         if self.reference not in REFERENCES:
@@ -156,6 +158,7 @@ def _on_cpu(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tu
     report.copy_gbps = copy_bandwidth() / 1e9 if options.measure_copy else None
     if wanted is not None:
         _compare(report, found, *wanted)
+        _compare_recorded(report, found, options.recorded, wanted[1])
     return report, found
 
 
@@ -186,6 +189,7 @@ def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) ->
     wanted = _expected(report, module, inputs, options)
     if wanted is not None:
         _compare(report, found, *wanted)
+        _compare_recorded(report, found, options.recorded, wanted[1])
     return report, found
 
 
@@ -248,6 +252,22 @@ def _expected(
         tolerances = [Tolerance(absolute=limit, estimated=int(guessed.sum())) for limit, guessed in pairs]
     report.reference_ms = (perf_counter() - start) * 1e3
     return expected, tolerances
+
+
+def _compare_recorded(
+    report: RunReport, results: Sequence[Array], recorded: Sequence[Array], tolerances: Sequence[Tolerance]
+) -> None:
+    """Both results may be a bound away from the exact one."""
+    if not recorded:
+        return
+    if len(recorded) != len(results):
+        raise ArgumentMismatch(f"the module has {len(results)} outputs, the recorded result {len(recorded)}")
+    found = [
+        compare(actual, wanted, replace(tolerance, absolute=tolerance.absolute * 2))
+        for actual, wanted, tolerance in zip(results, recorded, tolerances, strict=True)
+    ]
+    report.recorded_elements = sum(each.elements for each in found)
+    report.recorded_mismatches = sum(each.mismatches for each in found)
 
 
 def _compare(

@@ -34,11 +34,13 @@ class RunReport(Record):
     Times are in milliseconds, bandwidth in GB/s (10^9 bytes).
 
     `kernel_ms` and `host_ms` are what kernels and host steps take of `time_ms`, loops and branches included, and
-    `kernel_launches` and `host_calls` how often they run in a call.  `temporary_bytes` is the most memory that results
-    and intermediate values take.  `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's
-    copy bandwidth, measured in the same run.  `match` is None where there was no reference.  `unbounded` counts
-    elements of which the reference knows no bound, since rounding errors may have grown without limit on the way: any
-    value matches there.  `estimated` counts those whose bound is an estimate (`hlo/evaluator/bounds/estimate.py`).
+    `kernel_launches` and `host_calls` how often they run in a call. `temporary_bytes` is the most memory that results
+    and intermediate values take. `bytes` counts each kernel's inputs and outputs once. `copy_gbps` is this machine's
+    copy bandwidth, measured in the same run. `match` is None where there was no reference. `unbounded` counts elements
+    of which the reference knows no bound, since rounding errors may have grown without limit on the way: any value
+    matches there. `recorded_elements` counts what a snapshot's recorded result holds, where it was compared, and
+    `recorded_mismatches` how many of them differ by more than two such bounds. `estimated` counts those whose bound is
+    an estimate (`hlo/evaluator/bounds/estimate.py`).
     """
 
     module: str
@@ -67,6 +69,8 @@ class RunReport(Record):
     mismatches: int | None = None
     unbounded: int = 0
     estimated: int = 0
+    recorded_elements: int | None = None
+    recorded_mismatches: int | None = None
     seed: int = 0
     iterations: int = 0
     outputs: list[OutputReport] = field(default_factory=list[OutputReport])
@@ -124,6 +128,9 @@ def _lines(report: RunReport) -> Iterator[Line]:
     if report.match is not None:
         yield from _errors(report)
         yield "reference", f"{report.reference}, {report.reference_ms or 0:.0f} ms, input seed {report.seed}"
+    if report.recorded_elements is not None:
+        count = f"differs in {report.recorded_mismatches} of {report.recorded_elements} elements"
+        yield "recorded", f"result: {count if report.recorded_mismatches else 'agrees'}"
     for finding in report.findings:
         yield from (("finding" if not i else "", line) for i, line in enumerate(finding.splitlines()))
     for note in report.notes:
