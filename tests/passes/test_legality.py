@@ -106,3 +106,8 @@ def claim(monkeypatch: pytest.MonkeyPatch, name: str, illegal: str) -> None:
         return PassInfo(info.name, info.run, info.options, info.contract, info.doc, (*info.illegal_after, *given))
 
     monkeypatch.setattr(manager, "lookup", found)
+
+
+def test_what_an_op_becomes_in_llvm_is_an_op() -> None:
+    """A row could name an op without a row, which only a kernel with the op in it would show."""
+    assert [row.name for row in REGISTRY.values() if row.llvm and row.llvm not in REGISTRY] == []

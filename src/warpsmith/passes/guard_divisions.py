@@ -12,7 +12,7 @@ Emitted modules don't need the pass: HLO says what a division by zero is.
 from __future__ import annotations
 
 from warpsmith.ir.core.builder import Builder
-from warpsmith.ir.core.ssa import Operation
+from warpsmith.ir.core.ssa import Operation, Trait
 from warpsmith.ir.core.types import INDEX, Type, bit_width, element_type
 from warpsmith.ir.dialects import arith, func
 
@@ -20,21 +20,22 @@ __all__ = ["run"]
 
 CONTRACT = "bit-exact, where a division has a result"
 
-_SIGNED = frozenset(("arith.divsi", "arith.remsi", "arith.floordivsi"))
-_UNSIGNED = frozenset(("arith.divui", "arith.remui", "arith.ceildivui"))
-
 
 def run(module: Operation) -> None:
     """Rewrite all functions."""
     for function in func.functions(module):
         for op in list(function.walk()):
-            if op.name in _SIGNED | _UNSIGNED and not _is_safe(op):
+            if op.row.has(Trait.DIVISION) and not _is_safe(op):
                 _guard(op)
+
+
+def _is_signed(op: Operation) -> bool:
+    return op.name.endswith("si")
 
 
 def _is_safe(op: Operation) -> bool:
     divisor = arith.constant_int(op.operands[1])
-    return divisor is not None and divisor != 0 and (op.name in _UNSIGNED or divisor != -1)
+    return divisor is not None and divisor != 0 and (divisor != -1 or not _is_signed(op))
 
 
 def _guard(op: Operation) -> None:
@@ -42,7 +43,7 @@ def _guard(op: Operation) -> None:
     dividend, divisor = op.operands
     type = divisor.type
     trap = arith.cmpi(b, "eq", divisor, arith.constant(b, 0, type))
-    if op.name in _SIGNED:
+    if _is_signed(op):
         least = arith.cmpi(b, "eq", dividend, arith.constant(b, -1 << (_width(type) - 1), type))
         over = arith.binary(b, "andi", least, arith.cmpi(b, "eq", divisor, arith.constant(b, -1, type)))
         trap = arith.binary(b, "ori", trap, over)
