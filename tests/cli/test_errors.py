@@ -16,6 +16,7 @@ HLO = "HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] ne
 MISUSES = {
     "unknown command": (["rum"], "did you mean 'run'?"),
     "command that is like no other": (["zzzz"], "see `warpsmith --help`"),
+    "value that begins with a dash": (["compile", "{hlo}", "--pipeline", "-licm"], "needs an equals sign: --pipeline="),
     "indexing without a file": (["indexing"], "warpsmith indexing --help"),
     "indexing of a file and an example": (["indexing", "{hlo}", "--example", "gelu"], "warpsmith indexing --help"),
     "indexing of a missing file": (["indexing", "{folder}/m.hl"], "did you mean 'm.hlo'?"),

@@ -36,7 +36,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError, which ends the command with status 2."""
-        raise UsageError(message, help=f"see `{self.prog} --help`")
+        help = f"see `{self.prog} --help`"
+        option, _, problem = message.removeprefix("argument ").partition(": ")
+        if problem == "expected one argument":
+            help = f"a value that begins with a dash needs an equals sign: {option.split('/')[-1]}=-VALUE; {help}"
+        raise UsageError(message, help=help)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
