@@ -145,6 +145,20 @@ def test_values_that_were_left_out_are_asked_for_by_those_who_need_them_alone() 
         assert "--fill-elided" in str(caught.value)
 
 
+def test_a_tuple_may_be_left_out_as_a_whole() -> None:
+    """XLA prints `{...}` for every constant that is a tuple, so its dump would be refused."""
+    module = parse_hlo(
+        "HloModule m\nENTRY e {\n  c = (f32[2], (s32[3], pred[])) constant({...})\n"
+        "  ROOT g = f32[2] get-tuple-element(c), index=0\n}\n"
+    )
+    assert parse_hlo(str(module)) == module
+    with pytest.raises(ElidedConstant):
+        evaluate(module)
+    filled, names = fill_elided(module, 3)
+    assert names == ["c"]
+    assert evaluate(filled)[0].shape == (2,)
+
+
 def test_made_up_values_are_the_seeds_and_reported() -> None:
     """Two runs would compare different modules, or nobody would know that values were made up."""
     module = parse_hlo(ELIDED)

@@ -283,6 +283,60 @@ def test_parts_that_do_not_fit_are_named(change: dict[str, Any], says: str) -> N
         load_snapshot(encode("Module", {**DOUBLED, **change}))
 
 
+def test_names_get_letters_that_text_has() -> None:
+    """What we print of a module of TensorFlow's, with slashes in its names, couldn't be read again."""
+    computation = DOUBLED["computations"][0]
+    first, *rest = computation["instructions"]
+    odd = {**computation, "name": "a b", "instructions": [{**first, "name": "0/x:\n"}, *rest]}
+    module = load_snapshot(encode("Module", {**DOUBLED, "computations": [odd]})).module
+    assert module.entry.name == "a_b"
+    assert next(iter(module.entry)).name == "_0_x__"
+    assert parse_hlo(str(module)) == module
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"name": ""}, "an instruction has no name"),
+        ({"comparison_direction": "GTE"}, "comparison_direction 'GTE', not one of EQ, NE"),
+        ({"fusion_kind": "loop"}, "fusion_kind 'loop', not one of kLoop"),
+        ({"opcode": "convolution", "convolution_dimension_numbers": {"input_batch_dimension": 1 << 62}}, "dimensions"),
+        ({"opcode": "convolution", "convolution_dimension_numbers": {"input_batch_dimension": -1}}, "dimensions"),
+    ],
+)
+def test_fields_of_an_instruction_that_mean_nothing_are_refused(change: dict[str, Any], says: str) -> None:
+    """A module would be printed as text that can't be read; a dimension's number would take all time and memory."""
+    computation = DOUBLED["computations"][0]
+    first, *rest = computation["instructions"]
+    wrong = {**computation, "instructions": [{**first, **change}, *rest]}
+    with pytest.raises(BadProto, match=says):
+        load_snapshot(encode("Module", {**DOUBLED, "computations": [wrong]}))
+
+
+def test_a_comparison_of_empty_tuples_is_refused_and_no_index_error() -> None:
+    """A damaged dump would end as a bug of ours."""
+    empty = {"element_type": "tuple"}
+    instructions = [
+        {"name": "t", "opcode": "tuple", "id": 1, "shape": empty},
+        {
+            "name": "c",
+            "opcode": "compare",
+            "id": 2,
+            "shape": {"element_type": "pred"},
+            "operand_ids": [1, 1],
+            "comparison_direction": "EQ",
+            "comparison_type": "FLOAT",
+        },
+    ]
+    message = {
+        "name": "m",
+        "entry_computation_id": 1,
+        "computations": [{"name": "e", "id": 1, "root_id": 2, "instructions": instructions}],
+    }
+    with pytest.raises(WarpsmithError, match="compare"):
+        verify_module(load_snapshot(encode("Module", message)).module)
+
+
 @pytest.mark.parametrize("data", [b"\x00\x01\x02", b"\n" + b"\xff" * 10, b"\x0b\x00", b"\n\x05ab"])
 def test_other_bytes_are_refused_with_the_formats_that_are_read(data: bytes) -> None:
     """A picture would be taken for HLO."""

@@ -499,6 +499,11 @@ BAD: list[tuple[str, str, str]] = [
         "'b02f' of dim_labels",
     ),
     (
+        "convolution.labels",
+        "x = f32[2,6,6,6] convolution(img, ker), window={size=3x3}, dim_labels=b01?_01io->b01f",
+        "'b01?' of dim_labels",
+    ),
+    (
         "convolution.features",
         f"x = f32[2,6,6,6] convolution(img, grp), {_CONV}",
         "4 features, the kernel takes 2 in each of 1 groups",

@@ -90,6 +90,43 @@ def test_invalid_ir_is_the_pass_that_left_it() -> None:
     assert cuts.__name__ == "cuts"
 
 
+def test_a_pass_that_cannot_be_called_so_is_the_users() -> None:
+    """If this failed, a pass without a parameter, or with an option without default, would end as our crash."""
+    register = ws.passes.register
+    register("takes-none", contract="bit-exact")(lambda: None)
+    register("built-in", contract="bit-exact")(len)  # pyright: ignore[reportArgumentType]
+    for name in ("takes-none", "built-in"):
+        with pytest.raises(OwnPassFailed, match=f"pass '{name}' raised TypeError"):
+            run_pipeline(ws.passes.parse_module(MODULE), name)
+
+
+def test_what_the_ir_refuses_a_pass_is_the_passs_mistake() -> None:
+    """If this failed, erasing an op that is used would be reported as a bug of Warpsmith."""
+
+    @ws.passes.register("erases-used", contract="bit-exact")
+    def erases(module: ws.passes.Operation) -> None:
+        next(op for op in module.walk() if op.name == "arith.addi").erase()
+
+    with pytest.raises(OwnPassFailed, match=r"pass 'erases-used' raised InternalError: erasing arith\.addi") as caught:
+        run_pipeline(ws.passes.parse_module(MODULE), "erases-used")
+    assert caught.value.span is not None
+    assert caught.value.span.file == __file__
+    assert erases.__name__ == "erases"
+
+
+def test_a_pass_that_removes_the_entry_is_named() -> None:
+    """If this failed, PTX would hold no kernel, and the CPU's compiler would call it a bug of ours."""
+
+    @ws.passes.register("empties", contract="bit-exact")
+    def empties(module: ws.passes.Operation) -> None:
+        for op in list(module.body):
+            op.erase()
+
+    with pytest.raises(InvalidIr, match=r"pass 'empties' leaves invalid IR: the function with xla\.entry is gone"):
+        run_pipeline(ws.passes.parse_module(MODULE.replace("-> i32 {", "-> i32 attributes {xla.entry} {")), "empties")
+    assert empties.__name__ == "empties"
+
+
 @pytest.mark.parametrize(
     ("edits", "expected"),
     [
@@ -123,6 +160,7 @@ def test_edits_name_the_first_of_a_name_unless_they_count(edits: str, expected: 
         ("+licm@before:cs", "the pipeline has no pass 'cs'", "did you mean 'cse'?"),
         ("-licm", "the pipeline has no pass 'licm'", "it has: canonicalize, cse"),
         ("-cse#3", "the pipeline has 'cse' 2 times, and no 'cse#3'", None),
+        ("-cse#0", "can't read the pipeline's change at '-cse#0'", "+PASS@after:NAME#2"),
     ],
 )
 def test_wrong_edits_say_what_is_wrong(edits: str, cause: str, help: str | None) -> None:

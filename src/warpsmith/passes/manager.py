@@ -22,7 +22,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Protocol, TypeVar
 
-from warpsmith.errors import InvalidIr, OwnPassFailed, Span, UnknownPass, UsageError, WarpsmithError, did_you_mean
+from warpsmith.errors import (
+    InternalError,
+    InvalidIr,
+    OwnPassFailed,
+    Span,
+    UnknownPass,
+    UsageError,
+    WarpsmithError,
+    did_you_mean,
+)
 from warpsmith.ir.core import verifier
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.support.legality import Illegal, Legality
@@ -248,20 +257,34 @@ def run_pipeline(
 
 def _run_registered(info: PassInfo, module: Operation, options: Mapping[str, Option]) -> None:
     """OwnPassFailed that names the pass and the line for what it raises, and InvalidIr for what it leaves broken."""
+    had_entry = _has_entry(module)
     try:
         info.run(module, **options)
+    except InternalError as error:  # it asked the IR for what can't be
+        raise _failed(info, error, error.cause) from error
     except WarpsmithError:
         raise
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)[1:]
-        where = [each for each in frames if each.filename == frames[0].filename][-1]  # not what it calls of ours
-        span = Span(where.filename, where.lineno or 1, 1)
-        raise OwnPassFailed(f"pass '{info.name}' raised {type(error).__name__}: {error}", span=span) from error
+        raise _failed(info, error, str(error)) from error
     try:
         verifier.verify(module, allow_unregistered=True)
     except InvalidIr as error:
         cause = f"pass '{info.name}' leaves invalid IR: {error.cause}"
         raise InvalidIr(cause, span=error.span, help=error.help) from None
+    if had_entry and not _has_entry(module):
+        raise InvalidIr(f"pass '{info.name}' leaves invalid IR: the function with xla.entry is gone")
+
+
+def _failed(info: PassInfo, error: Exception, cause: str) -> OwnPassFailed:
+    """The failure of a user's pass, at the last line of the file of its function, not where it calls ours."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    here = [each for each in frames if each.filename == frames[0].filename]  # none: it can't be called so
+    span = Span(here[-1].filename, here[-1].lineno or 1, 1) if here else None
+    return OwnPassFailed(f"pass '{info.name}' raised {type(error).__name__}: {cause}", span=span)
+
+
+def _has_entry(module: Operation) -> bool:
+    return any("xla.entry" in op.attributes for region in module.regions for block in region.blocks for op in block)
 
 
 def _calls(passes: str | Iterable[PassCall | str]) -> Sequence[PassCall]:

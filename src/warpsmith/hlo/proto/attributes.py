@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from warpsmith.errors import BadProto
 from warpsmith.hlo.attributes import (
     Alias,
     ConvDimNumbers,
@@ -145,6 +146,9 @@ def _window(message: Message) -> Value:
     return Window(tuple(dims)) if dims else None
 
 
+_LAST_DIMENSION = 63
+
+
 def _dim_labels(message: Message) -> Value:
     numbers = message.get("convolution_dimension_numbers")
     if numbers is None:
@@ -157,7 +161,9 @@ def _dim_labels(message: Message) -> Value:
     ):
         at = {numbers[first]: words[0], numbers[second]: words[1]}
         at.update((dim, str(i)) for i, dim in enumerate(numbers[space]))
-        sides.append("".join(at.get(dim, "?") for dim in range(max(at, default=-1) + 1)))
+        if len(at) != 2 + len(numbers[space]) or min(at) < 0 or max(at) > _LAST_DIMENSION:
+            raise BadProto(f"{space}: a convolution's dimensions have numbers {', '.join(map(str, sorted(at)))}")
+        sides.append("".join(at.get(dim, "?") for dim in range(max(at) + 1)))
     return ConvDimNumbers(*sides)
 
 

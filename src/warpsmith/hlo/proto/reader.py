@@ -6,6 +6,7 @@ a snapshot the arguments and results that were recorded with it.  BadProto where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,14 @@ from warpsmith.hlo.text.printer import STACK_FRAMES
 
 __all__ = ["Snapshot", "read_proto"]
 
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
+_WORDS = {
+    "comparison_direction": ("EQ", "NE", "LT", "LE", "GT", "GE"),
+    "comparison_type": ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    "fusion_kind": ("kLoop", "kInput", "kOutput", "kCustom"),
+}
+"""Text fields that hold one of a few words."""
 
 _KINDS = {"Module": (), "HloProto": ("hlo_module",), "HloSnapshot": ("hlo", "hlo_module")}
 """What the bytes may be, and where the module is in it."""
@@ -125,15 +134,26 @@ def _computation(message: Message, built: Mapping[int, HloComputation]) -> HloCo
         raise BadProto(f"the root of computation '{message['name']}' has id {message['root_id']}: no such instruction")
     thread = message["execution_thread"]
     attributes = {"execution_thread": thread} if thread not in ("", "main") else {}
-    return HloComputation(message["name"], tuple(by_id.values()), root, frozen(attributes))
+    return HloComputation(_name(message, "a computation"), tuple(by_id.values()), root, frozen(attributes))
+
+
+def _name(message: Message, what: str) -> str:
+    """The name of an instruction or computation, in text's letters: others become `_`, as where XLA reads a proto."""
+    name = _NOT_IN_NAMES.sub("_", message["name"])
+    if not name:
+        raise BadProto(f"{what} has no name (its id is {message['id']})")
+    return name if name[0].isalpha() or name[0] == "_" else f"_{name}"
 
 
 def _instruction(
     message: Message, by_id: Mapping[int, HloInstruction], built: Mapping[int, HloComputation]
 ) -> HloInstruction:
-    name, opcode = message["name"], message["opcode"]
+    name, opcode = _name(message, "an instruction"), message["opcode"]
     if lookup(opcode) is None:
         raise BadProto(f"instruction '{name}' has opcode '{opcode}', which isn't known here")
+    for field, words in _WORDS.items():
+        if message[field] and message[field] not in words:
+            raise BadProto(f"instruction '{name}' has {field} '{message[field]}', not one of {', '.join(words)}")
     try:
         operands = tuple(by_id[each] for each in message["operand_ids"])
         before = [by_id[each] for each in message["control_predecessor_ids"]]
@@ -161,7 +181,9 @@ def _instruction(
 
 def _comparison_type(operand: HloInstruction) -> str:
     """What `type=` would say if it said nothing new."""
-    dtype = operand.shape.leaves()[0].dtype
+    if not isinstance(operand.shape, Shape):
+        return ""  # the verifier refuses the comparison
+    dtype = operand.shape.dtype
     if dtype.is_float or dtype.is_complex:
         return "FLOAT"
     return "SIGNED" if dtype.kind.value.startswith("s") else "UNSIGNED"

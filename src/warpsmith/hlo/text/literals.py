@@ -13,7 +13,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.dtypes import BY_NAME
-from warpsmith.errors import BadLiteral
+from warpsmith.errors import BadLiteral, Span
 from warpsmith.hlo.literals import Literal
 from warpsmith.hlo.shapes import AnyShape, Shape, TupleShape
 from warpsmith.hlo.text.lexer import MAX_DEPTH, Scanner
@@ -73,6 +73,9 @@ def read_shaped_literal(scanner: Scanner, shapes: ShapeReader, depth: int = 0) -
 
 
 def _read_tuple(scanner: Scanner, shape: TupleShape, depth: int) -> Literal:
+    start = scanner.skip()
+    if scanner.match(_ELIDED) is not None:  # XLA prints no tuple's values unless it prints all large constants
+        return _elided(shape, scanner.span(start, 5))
     if not scanner.accept("("):
         raise _bad(scanner, f"a value of tuple shape {shape} starts with '('")
     elements: list[Literal] = []
@@ -83,6 +86,13 @@ def _read_tuple(scanner: Scanner, shape: TupleShape, depth: int) -> Literal:
     if not scanner.accept(")"):
         raise _bad(scanner, f"expected ')' after the {len(shape.elements)} elements of {shape}")
     return Literal(shape, None, tuple(elements), False)
+
+
+def _elided(shape: AnyShape, place: Span) -> Literal:
+    """A value all of whose arrays were left out of the text, at `place`."""
+    if isinstance(shape, TupleShape):
+        return Literal.tuple_of([_elided(each, place) for each in shape.elements]).with_shape(shape)
+    return Literal.elided(shape, place)
 
 
 def _bad(scanner: Scanner, cause: str, help: str | None = None) -> BadLiteral:

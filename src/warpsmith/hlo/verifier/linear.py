@@ -143,7 +143,7 @@ def _ragged_dot(instruction: HloInstruction) -> AnyShape:
 def _labelled(instruction: HloInstruction, labels: str, letters: str, rank: int, space: int) -> dict[str, int]:
     """Which dimension each label names: two letters and the space dimensions 0, 1, ..."""
     wanted = [*letters, *map(str, range(space))]
-    if "?" not in labels and (len(labels) != rank or sorted(labels) != sorted(wanted)):
+    if len(labels) != rank or sorted(labels) != sorted(wanted):
         raise fail(
             instruction,
             "convolution.labels",
@@ -156,8 +156,6 @@ def _convolution(instruction: HloInstruction) -> AnyShape:
     lhs, rhs = array_operand(instruction, 0), array_operand(instruction, 1)
     numbers = instruction.attr("dim_labels", ConvDimNumbers)
     dtype = _product_type(instruction, lhs, rhs)
-    if "?" in str(numbers):
-        return array_result(instruction)
     space = max(len(numbers.lhs) - 2, 0)
     if rhs.rank != lhs.rank:
         raise fail(instruction, "operand.rank", f"convolution of {brief(lhs)} by {brief(rhs)}: the ranks differ")

@@ -21,7 +21,7 @@ __all__ = ["Edit", "edited", "parse_edits"]
 _HELP = "write +PASS{option=1}@before:NAME, +PASS@after:NAME#2 or -NAME, separated by commas"
 _EDIT = re.compile(
     r"\s*(?:\+\s*(?P<added>[\w-]+\s*(?:\{[^{}]*\})?)\s*@\s*(?P<side>before|after)\s*:\s*|-)"
-    r"(?P<name>[A-Za-z][\w-]*)(?:#(?P<number>\d+))?\s*(?:,|$)"
+    r"(?P<name>[A-Za-z][\w-]*)(?:#(?P<number>[1-9]\d*))?\s*(?:,|$)"
 )
 
 

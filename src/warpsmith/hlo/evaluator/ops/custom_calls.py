@@ -94,7 +94,7 @@ def _eigh(operands: list[Array], instruction: HloInstruction, options: dict[str,
 
 def _top_k(operands: list[Array], instruction: HloInstruction, options: dict[str, str]) -> Value:
     values = instruction.shape.leaves()[0]
-    (compares,) = instruction.called_computations or (None,)
+    compares = instruction.called_computations[0] if instruction.called_computations else None
     largest = compares is None or "LT" not in str(compares.root.attributes.get("direction", "GT"))
     return top_k(operands[0], _dtype(instruction), values.dims[-1], largest=largest)
 
