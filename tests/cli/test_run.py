@@ -54,7 +54,7 @@ def test_run_prints_a_verdict(hlo: str, capsys: pytest.CaptureFixture[str]) -> N
     status, out, err = run(capsys, "run", hlo, "--iterations", "2")
     assert (status, err) == (0, "")
     assert re.search(r"tiny.*on cpu.*strict.*match", out)
-    for word in ("kernel", "compile", "GB/s", "ulp", "seed 0"):
+    for word in ("kernel", "compile", "GB/s", "of 192 elements compared", "seed 0"):
         assert word in out
 
 
@@ -454,3 +454,40 @@ def test_values_left_out_are_made_up_when_asked_and_named(tmp_path: Path, capsys
     printed = capsys.readouterr()
     assert json.loads(printed.out)["match"] is True
     assert "made up (seed 7): c" in printed.err
+
+
+def _hlo(folder: Path, body: str) -> str:
+    file = folder / "m.hlo"
+    file.write_text(f"HloModule m\nENTRY e {{ p = f32[64] parameter(0)  {body} }}\n")
+    return str(file)
+
+
+OVERFLOW = (
+    "c = f32[] constant(1e30)  b = f32[64] broadcast(c), dimensions={}  x = f32[64] multiply(p, b)"
+    " ROOT s = f32[64] exponential(x)"
+)
+
+
+@pytest.mark.parametrize("rule", [[], ["--abs-error", "1e-3"]])
+@pytest.mark.parametrize("platform", ["cpu", "sim"])
+def test_a_comparison_that_proves_nothing_is_status_3_and_no_match(
+    platform: str, rule: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Infinities that agree with infinities would be called a match."""
+    words = ["run", _hlo(tmp_path, OVERFLOW), "--platform", platform, "--iterations", "1", *rule]
+    status, out, _ = run(capsys, *words)
+    assert status == 3
+    assert "NOTHING WAS COMPARED" in out
+    status, out, _ = run(capsys, *words, "--json")
+    found = json.loads(out)
+    assert (status, found["match"], found["vacuous"]) == (3, None, [0])
+    assert found["compared"] < 16 <= found["elements"]
+
+
+def test_with_given_input_the_report_claims_no_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader would try to get the same run from a seed that had no part in it; nor are given inputs judged."""
+    write_npz(str(tmp_path / "in.npz"), [np.full(64, 1e30, np.float32)])
+    words = ["run", _hlo(tmp_path, OVERFLOW), "--input", str(tmp_path / "in.npz"), "--iterations", "1"]
+    status, out, _ = run(capsys, *words)
+    assert (status, "seed" in out, "given input" in out, "0 of 64 elements compared" in out) == (0, False, True, True)
+    assert json.loads(run(capsys, *words, "--json")[1])["seed"] is None

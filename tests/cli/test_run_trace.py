@@ -104,3 +104,35 @@ ENTRY e {
         ["f32[1]", "nan", "1"],
     ]
     assert summary(module.entry.instruction("z"), arrays[2]) == ["z                            f32[0]"]
+
+
+NAN = """HloModule nan
+f {
+  p = f32[4] parameter(0)
+  l = f32[4] log(p), metadata={op_name="jit(f)/log" source_file="model.py" source_line=12}
+  ROOT q = f32[4] add(l, l)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = f32[4] negate(x)
+  ROOT s = f32[4] fusion(n), kind=kLoop, calls=f
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (1.0, "first NaN: l (log), of operands without one, at <string>:4:3, from model.py:12 (jit(f)/log)"),
+        (np.nan, "first NaN: in parameter 0, x, at <string>:8:3"),
+    ],
+)
+def test_a_trace_names_the_first_nan_and_its_source(value: float, said: str) -> None:
+    """Whoever looks for a NaN's origin would have to search all lines, or blame what a NaN came in with."""
+    *_, last = trace_values(parse_hlo(NAN), np.full(4, value, np.float32))
+    assert last == said
+
+
+def test_a_trace_without_nans_names_none() -> None:
+    """A line about NaNs would be said of values that have none."""
+    assert not any("first NaN" in line for line in trace_values(parse_hlo(NAN), np.full(4, -1, np.float32)))

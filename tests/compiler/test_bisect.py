@@ -11,6 +11,7 @@ import pytest
 
 from warpsmith.cli import main
 from warpsmith.compiler.bisection import bisect
+from warpsmith.compiler.generated import random_inputs
 from warpsmith.errors import ArgumentMismatch, PassFailed
 from warpsmith.hlo import parse_hlo
 from warpsmith.hlo.module import HloModule
@@ -19,7 +20,6 @@ from warpsmith.ir.core.ssa import Operation
 from warpsmith.ir.core.types import INDEX
 from warpsmith.ir.dialects import arith
 from warpsmith.passes import cse, erase_dead_functions, expand_math, flatten_tensors, licm, manager
-from warpsmith.report.run.checked_run import random_inputs
 
 CHAIN = """HloModule chain
 

@@ -16,13 +16,13 @@ from ir.filecheck import check_file, run_line
 import warpsmith as ws
 from warpsmith.cli import main
 from warpsmith.compiler import simulate
+from warpsmith.compiler.generated import random_inputs
 from warpsmith.devices import device
 from warpsmith.errors import UnknownPass
 from warpsmith.hlo import HloModule, parse_hlo
 from warpsmith.hlo.verifier import verify_module
 from warpsmith.hlo_passes import scatter_order
 from warpsmith.hlo_passes.manager import CONTRACTS, apply, lookup, names
-from warpsmith.report.run.checked_run import random_inputs
 
 FILES = sorted((Path(__file__).parent / "text").glob("*.hlo"))
 TARGET = device("sm_90")

@@ -17,6 +17,7 @@ from oracle.numpy_backend import NumpyBackend
 
 from warpsmith.arrays import Array
 from warpsmith.compiler import compile
+from warpsmith.compiler.generated import parameter_shapes
 from warpsmith.compiler.simulated import simulated
 from warpsmith.dtypes import by_name
 from warpsmith.hlo.module import HloModule
@@ -24,7 +25,6 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.functions import FUNCTIONS, expand
 from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.numerics.modes import DIFFERENCES, Difference, Example
-from warpsmith.report.run.checked_run import parameter_shapes
 from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 
 UPSTREAM = Path(__file__).parent / "xla_ptx"

@@ -15,6 +15,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.compiler import compile
+from warpsmith.compiler.generated import parameter_shapes
 from warpsmith.dtypes import BY_NAME, DType, Kind, pack, unpack
 from warpsmith.errors import InternalError, InvalidHlo, WarpsmithError
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_bounds
@@ -24,7 +25,6 @@ from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.compare import Tolerance, compare
 from warpsmith.numerics.inputs import Profile, random_array
-from warpsmith.report.run.checked_run import parameter_shapes
 from warpsmith.runtime.executable import Executable
 from warpsmith.simt.ptx.launch import PtxLaunch, run_ptx
 

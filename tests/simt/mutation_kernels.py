@@ -15,13 +15,13 @@ from warpsmith.arrays import Array
 from warpsmith.backends.nvptx.codegen import ptx_from_llvm
 from warpsmith.backends.nvptx.pipeline import STRUCTURED
 from warpsmith.compiler import lower_fusion
+from warpsmith.compiler.generated import random_inputs
 from warpsmith.devices import device
 from warpsmith.emitters import EmittedKernel, emit
 from warpsmith.hlo.module import HloModule
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.ir.core.ssa import Operation
 from warpsmith.passes.manager import run_pipeline
-from warpsmith.report.run.checked_run import random_inputs
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.core.results import Finding
 from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from warpsmith.arrays import Array
+from warpsmith.compiler.generated import random_inputs
 from warpsmith.hlo.evaluator import evaluate_with_bounds
 from warpsmith.hlo.shapes import Shape
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.numerics.bounds import bound
-from warpsmith.report.run.checked_run import random_inputs
 from warpsmith.simt.core.checks import Checks
 from warpsmith.simt.ptx.launch import PtxLaunch, simulate_ptx
 

@@ -2,7 +2,8 @@
 
 One module a command (`cli/run.py`...), each with `register(parser)` and `run(arguments) -> exit status`.  A module is
 imported only when its command is asked for.  Exit status: 0 all held; 1 a result differs or a check fired; 2 the input
-or the command is wrong; 70 our own bug.
+or the command is wrong; 3 nothing was compared, since no generated input made results that say something; 70 our own
+bug.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import NoReturn
 
 from warpsmith.errors import InternalError, PassFailed, UsageError, WarpsmithError, did_you_mean
 
-__all__ = ["COMMANDS", "is_ours", "main"]
+__all__ = ["COMMANDS", "NOTHING_COMPARED", "is_ours", "main"]
+
+NOTHING_COMPARED = 3
+"""The exit status of a comparison that proves nothing."""
 
 COMMANDS: dict[str, str] = {
     "run": "compile a module, run it, and compare it with the reference interpreter",

@@ -30,8 +30,8 @@ def register(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command on parsed arguments; the exit status (`warpsmith.cli`).  Raises WarpsmithError for bad input."""
     from warpsmith.compiler.bisection import bisect
+    from warpsmith.compiler.generated import random_inputs
     from warpsmith.report.bisect import bisection_text
-    from warpsmith.report.run.checked_run import random_inputs
 
     load(arguments)
     module = read_module(arguments)

@@ -11,7 +11,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from warpsmith.cli import is_ours
+from warpsmith.cli import NOTHING_COMPARED, is_ours
 from warpsmith.cli.files import example_text, read_bytes, terminal_colors, terminal_width
 from warpsmith.cli.modules import add_fill_elided, load_module
 from warpsmith.cli.own_passes import add_arguments, load
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     status = 0
     for name, data in sources:
         try:
-            status = max(status, _one(arguments, platform, reference, name, data))
+            status = _worse(status, _one(arguments, platform, reference, name, data))
         except WarpsmithError as error:
             if is_ours(error, arguments.words):
                 raise
@@ -130,6 +130,11 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{name}: {error}", file=sys.stderr)
             status = 2
     return status
+
+
+def _worse(*statuses: int) -> int:
+    """That of several modules: wrong input before a difference before nothing compared."""
+    return max(statuses, key=(0, NOTHING_COMPARED, 1, 2).index)
 
 
 def _save_repro(arguments: argparse.Namespace) -> None:
@@ -163,12 +168,15 @@ def _one(arguments: argparse.Namespace, platform: str, reference: str, name: str
         print(report.to_json())
     else:
         print(report.text(terminal_width(), color=terminal_colors()))
-    return 1 if report.match is False or report.findings or report.recorded_mismatches else 0
+    if report.match is False or report.findings or report.recorded_mismatches:
+        return 1
+    return NOTHING_COMPARED if report.says_nothing else 0
 
 
 def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str) -> RunReport:
+    from warpsmith.compiler.generated import random_inputs
     from warpsmith.hlo.evaluator.machine import STEP_LIMIT
-    from warpsmith.report.run.checked_run import random_inputs, run
+    from warpsmith.report.run.checked_run import run
     from warpsmith.report.run.values import trace_values
 
     module = snapshot.module
@@ -177,7 +185,7 @@ def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str)
     if arguments.dump_to:
         _dump(arguments, module, target)
     recorded = snapshot.results if not arguments.input else ()
-    inputs: list[Any] = list(snapshot.arguments) or random_inputs(module, arguments.seed, arguments.numerics)
+    inputs: list[Any] = list(snapshot.arguments)
     if arguments.input:
         from warpsmith.cli.npz import read_npz
 
@@ -185,7 +193,8 @@ def _run_here(arguments: argparse.Namespace, snapshot: Snapshot, reference: str)
     limit = arguments.step_limit or STEP_LIMIT
     if arguments.trace:
         stream = sys.stderr if arguments.json else sys.stdout
-        for line in trace_values(module, *inputs, step_limit=limit):
+        traced = inputs or random_inputs(module, arguments.seed, arguments.numerics)
+        for line in trace_values(module, *traced, step_limit=limit):
             print(line, file=stream)
     results: list[Any] = []
     report = run(

@@ -62,7 +62,7 @@ class Comparison:
     """The outcome.  Errors are the largest over all elements; `worst` is the index of the first worst element.
 
     NaN against a number counts as an infinite error and UNCOMPARABLE ulp.  Integers and pred have their difference as
-    distance.
+    distance.  `max_share` is the largest error as a share of its own bound, where that is finite; None by XLA's rule.
     """
 
     match: bool
@@ -74,6 +74,7 @@ class Comparison:
     worst: tuple[int, ...] | None = None
     actual: str = ""
     expected: str = ""
+    max_share: float | None = None
 
 
 def compare(actual: Array, expected: Array, tolerance: Tolerance | None = None) -> Comparison:
@@ -105,6 +106,7 @@ def compare(actual: Array, expected: Array, tolerance: Tolerance | None = None) 
         worst=None if worst is None else tuple(int(i) for i in np.unravel_index(worst, actual.shape)),
         actual="" if worst is None else str(a[worst]),
         expected="" if worst is None else str(e[worst]),
+        max_share=None if tolerance.is_xla else found.share,
     )
 
 
@@ -170,13 +172,14 @@ def _float_errors(a: NDArray[np.float64], e: NDArray[np.float64]) -> tuple[NDArr
 class _Worst:
     """Running maxima over chunks."""
 
-    __slots__ = ("_key", "abs_error", "index", "mismatches", "rel_error", "ulp")
+    __slots__ = ("_key", "abs_error", "index", "mismatches", "rel_error", "share", "ulp")
 
     def __init__(self) -> None:
         self.mismatches = 0
         self.ulp = 0
         self.abs_error = 0.0
         self.rel_error = 0.0
+        self.share = 0.0
         self.index: int | None = None
         self._key: float = -1.0
 
@@ -189,6 +192,7 @@ class _Worst:
         else:
             wrong = (errors.ulp > tolerance.ulp) & (errors.abs_error > limit)
             rank = errors.ulp.astype(np.float64)
+            self.share = max(self.share, float(_shares(errors, tolerance.ulp, limit).max()))
         self.mismatches += int(wrong.sum())
         self.ulp = max(self.ulp, int(errors.ulp.max()))
         self.abs_error = max(self.abs_error, float(errors.abs_error.max()))
@@ -198,3 +202,11 @@ class _Worst:
         best = int(np.argmax(rank))
         if float(rank[best]) > self._key:
             self._key, self.index = float(rank[best]), int(where[best])
+
+
+def _shares(errors: _Errors, ulp: int, limit: float | Array) -> NDArray[np.float64]:
+    """Each error as a share of the bound that it is nearest to keeping; 0 where there is none, or no error."""
+    with np.errstate(all="ignore"):
+        shares = np.where(errors.abs_error > 0, errors.abs_error / np.asarray(limit, np.float64), 0.0)
+        shares = np.minimum(shares, errors.ulp / ulp) if ulp else shares
+    return np.nan_to_num(shares, nan=0.0, posinf=np.inf)

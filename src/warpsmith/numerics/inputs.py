@@ -2,7 +2,8 @@
 
 In: a dtype, a shape, a seed and the parameter's number, which fix the array.  Out: a numpy array.  `Profile.MIXTURE`
 is half normal, a quarter log-uniform in magnitude over the whole type, an eighth edge values, an eighth small.  Sums of
-that are inf or NaN, which proves nothing: inputs of reductions take `Profile.TAME`.
+that are inf or NaN, which proves nothing: inputs of reductions take `Profile.TAME`, and narrower ones where that
+still overflows.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ class Profile(Enum):
     MIXTURE = "mixture"  # everything, inf, NaN and the largest values among it
     FINITE = "finite"  # the mixture without inf and NaN
     TAME = "tame"  # what can be added up: normal, small, and magnitudes of 2**-6 to 2**6
+    NARROW = "narrow"  # what exp keeps finite: between -1 and 1
+    NEAR_ONE = "near one"  # what can be multiplied up: within an eighth of 1
+    SMALL = "small"  # within 2**-6 of 0
 
 
 def random_array(
@@ -161,7 +165,14 @@ def _cast(values: NDArray[np.float64], dtype: DType) -> Array:
         return values.astype(np.float32).astype(dtype.numpy) if dtype.bits < 32 else values.astype(dtype.numpy)
 
 
+_RANGES = {Profile.NARROW: (-1.0, 1.0), Profile.NEAR_ONE: (0.875, 1.125), Profile.SMALL: (-(2.0**-6), 2.0**-6)}
+
+
 def _floats(rng: np.random.Generator, dtype: DType, count: int, profile: Profile) -> Array:
+    if profile in _RANGES:
+        near = _cast(rng.uniform(*_RANGES[profile], count), dtype)
+        near[~np.isfinite(near)] = np.array(1.0, dtype.numpy)  # a negative number in a type without a sign
+        return near
     low, high = float(np.log2(dtype.format.least)), float(np.log2(dtype.format.most))
     if profile is Profile.TAME:
         low, high = max(low, -6.0), min(high, 6.0)
@@ -189,6 +200,9 @@ def _floats(rng: np.random.Generator, dtype: DType, count: int, profile: Profile
 
 
 # ----------------------------------------------------------------------------------------------------------- integers
+_WHOLE_RANGES = {Profile.NARROW: (-3, 3), Profile.NEAR_ONE: (1, 2), Profile.SMALL: (0, 1)}
+
+
 def _integers(rng: np.random.Generator, dtype: DType, count: int, profile: Profile) -> Array:
     info = _iinfo(dtype)
     least, most = int(info.min), int(info.max)
@@ -213,6 +227,8 @@ def _integers(rng: np.random.Generator, dtype: DType, count: int, profile: Profi
         half = np.int64(1 << (dtype.bits - 1)) if dtype.bits < 64 else None
         return (turned if half is None else (turned + half & 2 * half - 1) - half).astype(dtype.numpy)
 
+    if profile in _WHOLE_RANGES:
+        return within(*_WHOLE_RANGES[profile])(count)
     edges = edge_values(dtype)
     tame = profile is Profile.TAME
     edge: Callable[[int], Array] = within(-2, 2) if tame else lambda n: edges[rng.integers(0, len(edges), n)]

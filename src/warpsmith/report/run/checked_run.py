@@ -6,7 +6,7 @@ In: a module, arrays, `RunOptions`.  Out: a `RunReport`.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from time import perf_counter
 from typing import Any
@@ -15,58 +15,26 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.compiler import compile
+from warpsmith.compiler.generated import Evaluated, draw, informative, is_vacuous, output_types, unjudged
 from warpsmith.compiler.simulated import simulated
 from warpsmith.errors import ArgumentMismatch, SimulationError, UsageError, did_you_mean, require
 from warpsmith.hlo.evaluator import evaluate, evaluate_with_limits
-from warpsmith.hlo.evaluator.interpreter import array_leaves
 from warpsmith.hlo.evaluator.machine import STEP_LIMIT
 from warpsmith.hlo.module import HloModule
-from warpsmith.hlo.shapes import Shape
-from warpsmith.hlo.verifier import verify_instruction
 from warpsmith.numerics.bounds import bound
 from warpsmith.numerics.compare import Tolerance, compare
-from warpsmith.numerics.inputs import Profile, random_array
 from warpsmith.report.run.run_report import OutputReport, RunReport
-from warpsmith.report.run.scatter_inputs import make_scatters_meet
 from warpsmith.runtime.bandwidth import copy_bandwidth
 from warpsmith.runtime.executable import Executable
 from warpsmith.simt.core.results import LaunchResult
 
-__all__ = ["RunOptions", "compiled", "random_inputs", "run"]
+__all__ = ["RunOptions", "compiled", "run"]
 
 
 REFERENCES = ("interpreter", "none")
 _A_PRIORI = "the bound that the documented accuracy of its ops gives"
 _MIN_SECONDS = 0.2
 _MAX_ITERATIONS = 100
-
-
-def parameter_shapes(module: HloModule) -> list[Shape]:
-    """The array leaves of the entry's parameters, in order."""
-    return [leaf for parameter in module.entry.parameters for leaf in array_leaves(parameter.shape)]
-
-
-def random_inputs(module: HloModule, seed: int = 0, numerics: str = "strict") -> list[Array]:
-    """Seeded input for every parameter leaf: normal, log-uniform, edge and small values mixed.
-
-    Where a module sums or sorts, values are tame instead: among infinities and NaN every order of a sum is right.
-    Indices of scatters keep what the module promises; in strict numerics some of their sums are subnormal.
-    Raises InvalidHlo for a parameter that no memory could hold.
-    """
-    for parameter in module.entry.parameters:
-        verify_instruction(parameter)
-    orders = any(each.opcode in _ORDERED for each in module.instructions())
-    profile = Profile.TAME if orders else Profile.MIXTURE
-    shapes = enumerate(parameter_shapes(module))
-    arrays = [random_array(s.dtype, s.dims, seed=seed, parameter=i, profile=profile) for i, s in shapes]
-    make_scatters_meet(module, arrays, seed=seed, subnormal=numerics == "strict")
-    return arrays
-
-
-_ORDERED = frozenset(
-    ("reduce", "reduce-window", "dot", "convolution", "scatter", "select-and-scatter", "sort", "while", "cholesky")
-)
-"""Ops whose result on infinities and NaN depends on an order that HLO leaves open, or on rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,19 +93,19 @@ def run(module: HloModule, *arrays: Any, results: list[Array] | None = None, **o
     ml_dtypes, or anything with `__dlpack__`); none for seeded input.  `results`, a list, receives the outputs.  Times
     are in milliseconds, bandwidths in GB/s, sizes in bytes.
 
-    A difference is no error but `match == False`, and so is what the simulator finds (`findings`).  Raises InvalidHlo,
+    A difference is no error but `match == False`, and so is what the simulator finds (`findings`).  `match` is None,
+    and `vacuous` says so, where no seeded input made most elements of each output comparable.  Raises InvalidHlo,
     UnknownTarget, UnsupportedFusion and LoweringError as `compile` does, ArgumentMismatch for arrays that don't fit,
     UsageError for an option that there isn't.
     """
     chosen = RunOptions.of(options)
-    inputs: Sequence[Any] = arrays if arrays else random_inputs(module, chosen.seed, chosen.numerics)
-    report, found = (_simulated if chosen.platform == "sim" else _on_cpu)(module, inputs, chosen)
+    report, found = (_simulated if chosen.platform == "sim" else _on_cpu)(module, arrays, chosen)
     if results is not None and found is not None:
         results[:] = found
     return report
 
 
-def _on_cpu(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tuple[RunReport, list[Array] | None]:
+def _on_cpu(module: HloModule, arrays: Sequence[Any], options: RunOptions) -> tuple[RunReport, list[Array] | None]:
     """The reference comes first, so that what never ends is an error of its step limit."""
     start = perf_counter()
     exe = compile(
@@ -149,20 +117,19 @@ def _on_cpu(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tu
         pipeline=options.pipeline,
     )
     report = _of_executable(module, exe, perf_counter() - start)
-    report.reference, report.seed = options.reference, options.seed
-    wanted = _expected(report, module, inputs, options)
+    inputs, wanted = _reference(report, module, arrays, options)
     found, clock = exe.profiled(*inputs)
     report.kernel_launches, report.host_calls = clock.kernels, clock.host_steps
     seconds = _timed(report, exe, inputs, options.iterations)
     report.gbps = report.bytes / seconds / 1e9 if seconds else None
     report.copy_gbps = copy_bandwidth() / 1e9 if options.measure_copy else None
     if wanted is not None:
-        _compare(report, found, *wanted)
-        _compare_recorded(report, found, options.recorded, wanted[1])
+        _compare(report, found, wanted)
+        _compare_recorded(report, found, options.recorded, wanted.tolerances)
     return report, found
 
 
-def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) -> tuple[RunReport, list[Array] | None]:
+def _simulated(module: HloModule, arrays: Sequence[Any], options: RunOptions) -> tuple[RunReport, list[Array] | None]:
     """One simulated call; what the simulator's checks find is in the report, not raised."""
     start = perf_counter()
     launches: list[LaunchResult] = []
@@ -177,7 +144,8 @@ def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) ->
     )
     report = _of_executable(module, exe, perf_counter() - start)
     report.notes.append(f"simulated at stage {options.stage}; times are the simulator's, not a GPU's")
-    report.platform, report.reference, report.seed, report.iterations = "sim", options.reference, options.seed, 1
+    report.platform, report.iterations = "sim", 1
+    inputs, wanted = _reference(report, module, arrays, options)
     start = perf_counter()
     try:
         found = exe(*inputs)
@@ -186,10 +154,9 @@ def _simulated(module: HloModule, inputs: Sequence[Any], options: RunOptions) ->
         return report, None
     report.time_ms = (perf_counter() - start) * 1e3
     report.findings += [str(finding) for each in launches for finding in each.findings]
-    wanted = _expected(report, module, inputs, options)
     if wanted is not None:
-        _compare(report, found, *wanted)
-        _compare_recorded(report, found, options.recorded, wanted[1])
+        _compare(report, found, wanted)
+        _compare_recorded(report, found, options.recorded, wanted.tolerances)
     return report, found
 
 
@@ -236,22 +203,49 @@ def _timed(report: RunReport, exe: Executable, inputs: Sequence[Any], iterations
     return seconds
 
 
-def _expected(
-    report: RunReport, module: HloModule, inputs: Sequence[Any], options: RunOptions
-) -> tuple[list[Array], list[Tolerance]] | None:
-    """The reference's results and what may differ from them: XLA's rule if asked for, else a-priori bounds."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The reference's results, what may differ from them, and how many elements of each output that tells apart."""
+
+    expected: Sequence[Array]
+    tolerances: list[Tolerance]
+    compared: list[int]
+
+
+def _reference(
+    report: RunReport, module: HloModule, arrays: Sequence[Any], options: RunOptions
+) -> tuple[Sequence[Any], _Wanted | None]:
+    """The inputs, seeded unless given, and what they should give; None where nothing is to be compared."""
+    report.reference = options.reference
+    if not arrays:
+        report.seed = options.seed
     if options.reference == "none":
-        return None
-    start, limit = perf_counter(), options.step_limit
-    if options.abs_error is not None or options.rel_error is not None:
-        expected = evaluate(module, *inputs, step_limit=limit)
+        return arrays or unjudged(module, options.seed, options.numerics), None
+    start, by_xla = perf_counter(), options.abs_error is not None or options.rel_error is not None
+
+    def evaluated(inputs: Sequence[Any]) -> Evaluated:
+        if not by_xla:
+            return evaluate_with_limits(module, *inputs, op_ulp_bound=bound, step_limit=options.step_limit)
+        found = evaluate(module, *inputs, step_limit=options.step_limit)
+        # No bound says which zeros are exact.
+        return found, [np.zeros(each.shape) for each in found], [np.ones(each.shape, np.bool_) for each in found]
+
+    if arrays:
+        results = evaluated(arrays)
+        masks = [informative(*each) for each in zip(*results, output_types(module), strict=True)]
+        inputs, compared = arrays, [int(mask.sum()) for mask in masks]
+    else:
+        drawn = draw(module, options.seed, evaluated, options.numerics)
+        inputs, results, compared, report.inputs = drawn.arrays, drawn.evaluated, drawn.compared, drawn.profile.value
+        report.vacuous = drawn.vacuous
+    report.reference_ms = (perf_counter() - start) * 1e3
+    expected, limits, estimated = results
+    if by_xla:
         tolerances = [Tolerance(abs_error=options.abs_error, rel_error=options.rel_error)] * len(expected)
     else:
-        expected, limits, estimated = evaluate_with_limits(module, *inputs, op_ulp_bound=bound, step_limit=limit)
         pairs = zip(limits, estimated, strict=True)
         tolerances = [Tolerance(absolute=limit, estimated=int(guessed.sum())) for limit, guessed in pairs]
-    report.reference_ms = (perf_counter() - start) * 1e3
-    return expected, tolerances
+    return inputs, _Wanted(expected, tolerances, compared)
 
 
 def _compare_recorded(
@@ -270,16 +264,17 @@ def _compare_recorded(
     report.recorded_mismatches = sum(each.mismatches for each in found)
 
 
-def _compare(
-    report: RunReport, results: Sequence[Array], expected: Sequence[Array], tolerances: Sequence[Tolerance]
-) -> None:
+def _compare(report: RunReport, results: Sequence[Array], wanted: _Wanted) -> None:
     """Fill in the report's comparison."""
-    for i, (actual, wanted, tolerance) in enumerate(zip(results, expected, tolerances, strict=True)):
+    tolerances = wanted.tolerances
+    for i, (actual, expected, tolerance) in enumerate(zip(results, wanted.expected, tolerances, strict=True)):
         shape = f"{actual.dtype}[{','.join(map(str, actual.shape))}]"
-        report.outputs.append(OutputReport(i, shape, compare(actual, wanted, tolerance)))
+        report.outputs.append(OutputReport(i, shape, compare(actual, expected, tolerance), wanted.compared[i]))
     found = [o.comparison for o in report.outputs]
-    report.match = all(c.match for c in found)
+    report.match = all(c.match for c in found) and (None if report.vacuous else True)
     report.tolerance = str(tolerances[0]) if tolerances and tolerances[0].is_xla else _A_PRIORI
+    report.elements, report.compared = sum(c.elements for c in found), sum(wanted.compared)
+    report.max_share = max((c.max_share for c in found if c.max_share is not None), default=None)
     report.max_ulp = max((c.max_ulp for c in found), default=0)
     report.max_abs_error = max((c.max_abs_error for c in found), default=0.0)
     report.max_rel_error = max((c.max_rel_error for c in found), default=0.0)
@@ -288,14 +283,25 @@ def _compare(
     report.estimated = sum(t.estimated for t in tolerances)
     if report.estimated:
         report.tolerance += " or, where that is wide, an estimate"
-    whole = sum(each.size for each in expected)
-    if report.estimated:
         report.notes.append(
-            f"the bounds of {report.estimated} of {whole} elements are estimates, from evaluations with random errors: "
-            "sure ones would be wider than a hundredth of the element"
+            f"the bounds of {report.estimated} of {report.elements} elements are estimates, from evaluations with "
+            "random errors: sure ones would be wider than a hundredth of the element"
         )
     if report.unbounded:
         report.notes.append(
-            f"{report.unbounded} of {whole} elements have no bound: rounding errors may grow without limit on their "
-            "way, so any value matches; --abs-error and --rel-error compare them"
+            f"{report.unbounded} of {report.elements} elements have no bound: rounding errors may grow without limit "
+            "on their way, so any value matches; --abs-error and --rel-error compare them"
         )
+    report.notes += _uncompared(report)
+
+
+def _uncompared(report: RunReport) -> Iterator[str]:
+    """Of which outputs a match says nothing, whoever made the inputs."""
+    for output in report.outputs:
+        elements = output.comparison.elements
+        if is_vacuous(output.compared, elements):
+            yield (
+                f"of output {output.index}, {output.shape}, {elements - output.compared} of {elements} elements are "
+                "infinite, NaN, zero by rounding, or no larger than their bounds: agreement there proves nothing"
+                + ("; other inputs (--input) may" if output.index in report.vacuous else "")
+            )

@@ -20,11 +20,15 @@ __all__ = ["OutputReport", "RunReport"]
 
 @dataclass(frozen=True, slots=True)
 class OutputReport:
-    """One output leaf against its reference."""
+    """One output leaf against its reference.
+
+    Of `compared` elements a match proves something (`compiler/generated.py`).
+    """
 
     index: int
     shape: str
     comparison: Comparison
+    compared: int
 
 
 @dataclass(slots=True)
@@ -34,13 +38,18 @@ class RunReport(Record):
     Times are in milliseconds, bandwidth in GB/s (10^9 bytes).
 
     `kernel_ms` and `host_ms` are what kernels and host steps take of `time_ms`, loops and branches included, and
-    `kernel_launches` and `host_calls` how often they run in a call. `temporary_bytes` is the most memory that results
-    and intermediate values take. `bytes` counts each kernel's inputs and outputs once. `copy_gbps` is this machine's
-    copy bandwidth, measured in the same run. `match` is None where there was no reference. `unbounded` counts elements
-    of which the reference knows no bound, since rounding errors may have grown without limit on the way: any value
-    matches there. `recorded_elements` counts what a snapshot's recorded result holds, where it was compared, and
-    `recorded_mismatches` how many of them differ by more than two such bounds. `estimated` counts those whose bound is
-    an estimate (`hlo/evaluator/bounds/estimate.py`).
+    `kernel_launches` and `host_calls` how often they run in a call.  `temporary_bytes` is the most memory that results
+    and intermediate values take.  `bytes` counts each kernel's inputs and outputs once.  `copy_gbps` is this machine's
+    copy bandwidth, measured in the same run.
+
+    `match` is None where there was no reference, and where most elements of an output prove nothing, whatever they are:
+    `vacuous` has the numbers of such outputs, and `compared` of all `elements` do prove something.  `max_share` is the
+    largest error as a share of its bound.  `inputs` is "given", or the profile of generated input
+    (`numerics/inputs.py`), which alone has a `seed`.  `unbounded` counts elements of which the reference knows no
+    bound, since rounding errors may have grown without limit on the way: any value matches there.  `estimated` counts
+    those whose bound is an estimate (`hlo/evaluator/bounds/estimate.py`).  `recorded_elements` counts what a snapshot's
+    recorded result holds, where it was compared, and `recorded_mismatches` how many of them differ by more than two
+    such bounds.
     """
 
     module: str
@@ -67,15 +76,25 @@ class RunReport(Record):
     max_abs_error: float | None = None
     max_rel_error: float | None = None
     mismatches: int | None = None
+    elements: int = 0
+    compared: int | None = None
+    vacuous: list[int] = field(default_factory=list[int])
+    max_share: float | None = None
     unbounded: int = 0
     estimated: int = 0
     recorded_elements: int | None = None
     recorded_mismatches: int | None = None
-    seed: int = 0
+    inputs: str = "given"
+    seed: int | None = None
     iterations: int = 0
     outputs: list[OutputReport] = field(default_factory=list[OutputReport])
     findings: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether there was a comparison that proves nothing."""
+        return self.match is None and bool(self.outputs)
 
     def text(self, width: int = WIDTH, *, color: bool = False) -> str:
         """A short report: verdict, kernels, times, bandwidth, errors, in lines of at most `width` characters."""
@@ -107,7 +126,7 @@ def _unpainted(text: str, code: str) -> str:
 
 def _heading(report: RunReport, color: Color) -> str:
     verdicts = {True: ("match", _GREEN), False: ("DIFFERS", _RED), None: ("not compared", _YELLOW)}
-    verdict = color(*verdicts[report.match])
+    verdict = color(*(("NOTHING WAS COMPARED", _RED) if report.says_nothing else verdicts[report.match]))
     target = color(report.target, _CYAN)
     return f"{color(report.module, _BOLD)}  on {target}  numerics {report.numerics}  {verdict}"
 
@@ -125,9 +144,10 @@ def _lines(report: RunReport) -> Iterator[Line]:
         if report.kernel_launches + report.host_calls > 1 or report.host_calls:
             yield "", _split(report)
     yield "memory", _memory(report)
-    if report.match is not None:
+    if report.outputs:
         yield from _errors(report)
-        yield "reference", f"{report.reference}, {report.reference_ms or 0:.0f} ms, input seed {report.seed}"
+        source = "given input" if report.seed is None else f"input seed {report.seed} ({report.inputs} values)"
+        yield "reference", f"{report.reference}, {report.reference_ms or 0:.0f} ms, {source}"
     if report.recorded_elements is not None:
         count = f"differs in {report.recorded_mismatches} of {report.recorded_elements} elements"
         yield "recorded", f"result: {count if report.recorded_mismatches else 'agrees'}"
@@ -184,15 +204,27 @@ def _memory(report: RunReport) -> str:
 
 
 def _errors(report: RunReport) -> Iterator[Line]:
-    ulp = "NaN against a number" if report.max_ulp == UNCOMPARABLE else f"{report.max_ulp} ulp"
-    largest = f"largest {ulp}, abs {report.max_abs_error:.3g}, rel {report.max_rel_error:.3g}"
-    if report.match:
-        every = "largest 0 ulp: every bit agrees"
-        yield "error", f"{largest}; each element within {report.tolerance}" if report.max_ulp else every
+    among = f"{report.compared} of {report.elements} elements compared"
+    if report.match is not False and not report.max_ulp:
+        yield "error", f"every bit agrees, {among}"
         return
-    yield "error", f"{report.mismatches} elements are not within {report.tolerance}; {largest}"
+    largest = f"abs {report.max_abs_error:.3g}, rel {report.max_rel_error:.3g}"
+    if report.match is not False:
+        yield "error", f"{_share(report)}, {among}; largest {largest}"
+        yield "", f"the limit of an element is {report.tolerance}"
+        return
+    ulp = "NaN against a number" if report.max_ulp == UNCOMPARABLE else f"{report.max_ulp} ulp"
+    wrong = f"{report.mismatches} of {report.elements} elements are not within {report.tolerance}"
+    yield "error", f"{wrong}; largest {ulp}, {largest}"
     for output in report.outputs:
         c = output.comparison
         if not c.match:
             where = f"output {output.index} {output.shape} at {list(c.worst or ())}"
             yield "", f"{where}: {c.actual}, expected {c.expected}"
+
+
+def _share(report: RunReport) -> str:
+    """How far the worst element is on the way to its limit."""
+    if report.max_share is None:
+        return "each element within its limit"
+    return f"the worst element's error is {report.max_share:.1%} of its limit"

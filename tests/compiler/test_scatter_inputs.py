@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from warpsmith.compiler.generated import random_inputs
 from warpsmith.hlo.evaluator import evaluate
 from warpsmith.hlo.text.parser import parse_hlo
 from warpsmith.passes import lower_atomics
 from warpsmith.passes.support.capabilities import Capabilities
-from warpsmith.report.run.checked_run import random_inputs, run
+from warpsmith.report.run.checked_run import run
 
 ADD = """
     HloModule m
