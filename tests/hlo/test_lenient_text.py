@@ -170,3 +170,5 @@ def test_made_up_values_are_the_seeds_and_reported() -> None:
     np.testing.assert_array_equal(compile(one)(x)[0], evaluate(one, x)[0])
     whole = parse_hlo("ENTRY e { a = f32[4] parameter(0)  ROOT r = f32[4] negate(a) }")
     assert fill_elided(whole, 0) == (whole, [])
+    integers = parse_hlo("ENTRY e { ROOT c = s32[3] constant({...}) }")
+    assert fill_elided(integers, -1)[1] == ["c"]  # as --seed -1 is taken elsewhere

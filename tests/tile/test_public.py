@@ -76,3 +76,16 @@ def test_what_can_not_be_run_says_what_can() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = ws.tile.nonsense
     assert {"run", "compile", "explain", "load", "T", "Tx"} <= set(dir(ws.tile))
+
+
+def test_what_is_no_kernel_is_refused_with_how_to_get_one() -> None:
+    """The name of a file in the place of its kernel would end in an AttributeError of ours."""
+    for call in (ws.tile.run, ws.tile.compile, ws.tile.explain):
+        with pytest.raises(UsageError, match="a tile kernel is asked for, not str") as caught:
+            call("softmax.py")  # pyright: ignore[reportArgumentType]
+        assert "ws.tile.load" in str(caught.value)
+
+
+def test_a_seed_may_be_negative() -> None:
+    """`warpsmith tile --run --seed -1` would end as a bug of ours, where `warpsmith run` takes it."""
+    assert ws.tile.run(ws.tile.load(FILE), seed=-1).ok

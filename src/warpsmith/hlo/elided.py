@@ -41,6 +41,6 @@ def _filled(literal: Literal, seed: int, number: int) -> Literal:
     if not literal.is_elided:
         return literal
     if shape.dtype.is_integer:
-        bits = np.random.default_rng([seed, number]).integers(0, 2, shape.dims)
+        bits = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, number]).integers(0, 2, shape.dims)
         return Literal.of(bits.astype(shape.dtype.numpy), shape)
     return Literal.of(random_array(shape.dtype, shape.dims, seed=seed, parameter=number, profile=Profile.TAME), shape)

@@ -31,8 +31,14 @@ AnyKernel = Kernel | JitKernel
 
 
 def _kernel(kernel: AnyKernel) -> Kernel:
-    """A kernel whose constants are all given.  TileSyntaxError where some aren't."""
-    return kernel.specialize() if isinstance(kernel, JitKernel) else kernel
+    """A kernel whose constants are all given.  TileSyntaxError where some aren't, UsageError for what is no kernel."""
+    known: object = kernel.specialize() if isinstance(kernel, JitKernel) else kernel
+    if not isinstance(known, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"a tile kernel is asked for, not {type(known).__name__}",
+            help="ws.tile.load(place) gives the kernel of a file; decorate a function with @T.prim_func or @T.jit",
+        )
+    return known
 
 
 @dataclass(frozen=True, slots=True)

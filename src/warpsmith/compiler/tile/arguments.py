@@ -39,7 +39,7 @@ def bind_arguments(dispatched: Dispatched, arrays: Mapping[str, Any] | Sequence[
     given = _by_name(kernel, buffers, arrays)
     extents = _extents(kernel, buffers, given)
     written = tuple(each.name for each in dispatched.outputs)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed & 0xFFFFFFFFFFFFFFFF)
     found: dict[str, Array] = {}
     for parameter in buffers:
         shape = tuple(_extent(d, extents) for d in parameter.shape or ())
