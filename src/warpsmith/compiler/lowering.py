@@ -109,7 +109,7 @@ def program(
     """
     mode(numerics)
     edits = parse_edits(pipeline) if pipeline else ()
-    chosen = device(target) if isinstance(target, str) else target
+    chosen = target if isinstance(target, Device) else device(target)
     verify_module(module)
     choices = Choices(chosen)
     if not chosen.is_gpu:
