@@ -12,7 +12,7 @@ import pytest
 from hlo import oracle
 
 from warpsmith.arrays import Array
-from warpsmith.errors import StepLimit, UnsupportedHlo
+from warpsmith.errors import InvalidHlo, StepLimit, UnsupportedHlo
 from warpsmith.hlo.evaluator import Value, evaluate, evaluate_with_bounds
 from warpsmith.hlo.evaluator.values import leaves
 from warpsmith.hlo.module import HloInstruction
@@ -277,6 +277,17 @@ def test_an_unknown_custom_call_is_refused_with_the_nearest_known_one() -> None:
     with pytest.raises(UnsupportedHlo, match="'lapack_sgetrf'") as caught:
         evaluate(parse_hlo(text), normal(4))
     assert "did you mean 'lapack_sgetrf_ffi'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(("target", "reads"), [("lapack_sorgqr_ffi", "2 operands"), ("Sharding", "1 operand,")])
+def test_a_custom_call_with_too_few_operands_is_refused_by_count(target: str, reads: str) -> None:
+    operands = "x" if reads[0] == "2" else ""
+    text = entry(
+        "x = f32[4,4] parameter(0)",
+        f'ROOT r = f32[4,4] custom-call({operands}), custom_call_target="{target}"',
+    )
+    with pytest.raises(InvalidHlo, match=f"'{target}' reads {reads}"):
+        evaluate(parse_hlo(text), normal(4, 4))
 
 
 def test_markers_give_their_operand() -> None:

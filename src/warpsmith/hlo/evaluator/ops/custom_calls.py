@@ -13,7 +13,7 @@ import numpy as np
 
 from warpsmith.arrays import Array
 from warpsmith.dtypes import DType
-from warpsmith.errors import UnsupportedHlo, did_you_mean
+from warpsmith.errors import InvalidHlo, UnsupportedHlo, did_you_mean
 from warpsmith.hlo.evaluator.ops.factorisations import adjoint, cholesky, householder_product, lu, qr_reflectors
 from warpsmith.hlo.evaluator.ops.linear_algebra import exact, rounded, solved
 from warpsmith.hlo.evaluator.ops.ranking import top_k
@@ -99,21 +99,23 @@ def _top_k(operands: list[Array], instruction: HloInstruction, options: dict[str
     return top_k(operands[0], _dtype(instruction), values.dims[-1], largest=largest)
 
 
-_LAPACK: dict[str, tuple[str, Call]] = {
-    "potrf": ("sdcz", _potrf),
-    "trsm": ("sdcz", _trsm),
-    "getrf": ("sdcz", _getrf),
-    "geqrf": ("sdcz", _geqrf),
-    "orgqr": ("sd", _orgqr),
-    "ungqr": ("cz", _orgqr),
-    "syevd": ("sd", _eigh),
-    "heevd": ("cz", _eigh),
+_LAPACK: dict[str, tuple[str, int, Call]] = {
+    "potrf": ("sdcz", 1, _potrf),
+    "trsm": ("sdcz", 2, _trsm),
+    "getrf": ("sdcz", 1, _getrf),
+    "geqrf": ("sdcz", 1, _geqrf),
+    "orgqr": ("sd", 2, _orgqr),
+    "ungqr": ("cz", 2, _orgqr),
+    "syevd": ("sd", 1, _eigh),
+    "heevd": ("cz", 1, _eigh),
 }
-"""By routine: LAPACK's letters of the types that it comes in, and what it computes."""
+"""By routine: LAPACK's letters of the types that it comes in, how many operands it reads, and what it computes."""
 
-CUSTOM_CALLS: dict[str, Call] = {
-    f"lapack_{letter}{routine}_ffi": call for routine, (letters, call) in _LAPACK.items() for letter in letters
-} | {"TopK": _top_k}
+CUSTOM_CALLS: dict[str, tuple[int, Call]] = {
+    f"lapack_{letter}{routine}_ffi": (reads, call)
+    for routine, (letters, reads, call) in _LAPACK.items()
+    for letter in letters
+} | {"TopK": (1, _top_k)}
 
 MARKERS = frozenset(
     (
@@ -132,16 +134,23 @@ def known_targets() -> list[str]:
 
 def _custom_call(_: Caller, instruction: HloInstruction) -> Kernel:
     target = instruction.attr("custom_call_target", str)
-    if target in MARKERS:
-        return lambda values: values[0]
-    call = CUSTOM_CALLS.get(target)
-    if call is None:
+    if target not in CUSTOM_CALLS and target not in MARKERS:
         known = known_targets()
         raise UnsupportedHlo(
             f"no meaning is known for the custom call '{target}' ('{instruction.name}')",
             span=instruction.span,
             help=did_you_mean(target, known) or f"known are {', '.join(known)}",
         )
+    reads = 1 if target in MARKERS else CUSTOM_CALLS[target][0]
+    if (given := len(instruction.operands)) < reads:
+        raise InvalidHlo(
+            f"the custom call '{target}' reads {reads} operand{'s' * (reads > 1)}, "
+            f"and '{instruction.name}' has {given}",
+            span=instruction.span,
+        )
+    if target in MARKERS:
+        return lambda values: values[0]
+    call = CUSTOM_CALLS[target][1]
     options = _options(instruction)
 
     def kernel(values: Sequence[Value]) -> Value:
