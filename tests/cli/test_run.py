@@ -453,7 +453,7 @@ def test_values_left_out_are_made_up_when_asked_and_named(tmp_path: Path, capsys
     assert main(["run", str(path), "--json", "--fill-elided", "7"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["match"] is True
-    assert "made up (seed 7): c" in printed.err
+    assert "values of 1 constant made up (seed 7): c" in printed.err
 
 
 def _hlo(folder: Path, body: str) -> str:

@@ -62,5 +62,6 @@ def load_module(data: bytes, name: str, fill: int | None) -> Snapshot:
 
     filled, names = fill_elided(found.module, fill)
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    print(f"{name}: values of {len(names)} constants made up (seed {fill}): {listed or 'none'}", file=sys.stderr)
+    constants = "1 constant" if len(names) == 1 else f"{len(names)} constants"
+    print(f"{name}: values of {constants} made up (seed {fill}): {listed or 'none'}", file=sys.stderr)
     return replace(found, module=filled)
