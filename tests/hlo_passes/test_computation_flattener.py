@@ -104,13 +104,63 @@ ENTRY e { x = f32[64] parameter(0)  t = (f32[64], f32[64]) tuple(x, x)
         "  w = (s32[], f32[64]) while(t), condition=c, body=b\n  ROOT g = f32[64] get-tuple-element(w), index=1",
         LOOP,
     ),
+    "tuples in the result": fusion(
+        "n = f32[64] negate(a)\n  t = (f32[64], f32[64]) tuple(a, n)\n"
+        "  ROOT r = ((f32[64], f32[64]), f32[64]) tuple(t, n)"
+    ).replace("r = f32[64] fusion", "r = ((f32[64], f32[64]), f32[64]) fusion"),
+    "no result": fusion("ROOT r = () tuple()").replace("r = f32[64] fusion", "r = () fusion"),
+    "a result of nothing beside one": fusion(
+        "u = () tuple()\n  n = f32[64] negate(a)\n  ROOT r = ((), f32[64]) tuple(u, n)"
+    ).replace("r = f32[64] fusion", "r = ((), f32[64]) fusion"),
+    "a tuple that is the result": """HloModule m
+body { ROOT t = (f32[64], f32[64]) parameter(0) }
+ENTRY e { t = (f32[64], f32[64]) parameter(0)
+  ROOT r = (f32[64], f32[64]) fusion(t), kind=kLoop, calls=body }""",
+    "a constant of a tuple": fusion(
+        "c = (f32[2], f32[]) constant(({1, 2}, 3))\n  g = f32[] get-tuple-element(c), index=1\n"
+        "  b = f32[64] broadcast(g), dimensions={}\n  ROOT r = f32[64] add(a, b)"
+    ),
+    "a sort of two in a fusion": fusion(
+        "i = s32[64] iota(), iota_dimension=0\n"
+        "  s = (f32[64], s32[64]) sort(a, i), dimensions={0}, is_stable=true, to_apply=less\n"
+        "  j = s32[64] get-tuple-element(s), index=1\n  ROOT r = f32[64] convert(j)",
+        f"less {{ {PAIR}  c = s32[] parameter(2)  d = s32[] parameter(3)\n"
+        "  ROOT f = pred[] compare(a, b), direction=LT }",
+    ),
+    "a scatter into what the fusion computes": fusion(
+        "n = f32[64] negate(a)\n  "
+        + SCATTER.replace("scatter(a,", "scatter(n,").replace("  s = ", "  ROOT s = ")
+        + "index_vector_dim=1, to_apply=add",
+        ADD,
+    ),
+    "a scatter beside another result": fusion(
+        SCATTER + "index_vector_dim=1, to_apply=add\n  n = f32[64] negate(a)\n"
+        "  ROOT r = (f32[64], f32[64], f32[64]) tuple(s, n, s)",
+        ADD,
+    ).replace("r = f32[64] fusion", "r = (f32[64], f32[64], f32[64]) fusion"),
+    "a scatter of complex products": fusion(
+        SCATTER.replace("  s = ", "  ROOT s = ") + "index_vector_dim=1, to_apply=mul",
+        ADD.replace("add", "mul").replace("ROOT r = f32[] mul(", "ROOT r = f32[] multiply("),
+    ).replace("f32[", "c64["),
+    "the bits of floats in a reducer": rows(
+        f"red {{ {PAIR}  i = s32[] bitcast(a)  j = s32[] bitcast(b)  k = s32[] maximum(i, j)\n"
+        "  ROOT r = f32[] bitcast(k) }"
+    ),
+    "the bits of complex numbers in a fusion": fusion(
+        "b = c64[64,2] bitcast-convert(a)\n  ROOT r = c64[64,2] negate(b)"
+    )
+    .replace("f32[64]", "c128[64]")
+    .replace("r = c128[64] fusion", "r = c64[64,2] fusion"),
+    "more results than a GPU's kernel has buffers": fusion(
+        f"n = f32[64] negate(a)\n  ROOT r = ({', '.join(['f32[64]'] * 4100)}) tuple({', '.join(['n'] * 4100)})"
+    ).replace("r = f32[64] fusion", f"r = ({', '.join(['f32[64]'] * 4100)}) fusion"),
     "the bits of complex numbers": "ENTRY e { x = c128[8] parameter(0)  ROOT r = c64[8,2] bitcast-convert(x) }",
 }
 
 
 def inputs(module: HloModule) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    shapes = [each.array_shape for each in module.entry.parameters]
+    shapes = [leaf for each in module.entry.parameters for leaf in each.shape.leaves()]
     return [rng.integers(1, 9, each.dims).astype(each.dtype.numpy) for each in shapes]
 
 
@@ -124,6 +174,19 @@ def test_it_compiles_and_has_the_interpreters_values(name: str) -> None:
     for outputs in found:
         for mine, theirs in zip(outputs, expected, strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_fusion_that_takes_and_gives_tuples_stays_one_kernel() -> None:
+    """Every op of it would be a kernel of its own."""
+    text = """HloModule m
+body { t = (f32[64], f32[64]) parameter(0)  g = f32[64] get-tuple-element(t), index=0
+  h = f32[64] get-tuple-element(t), index=1  s = f32[64] add(g, h)  u = (f32[64], f32[64]) tuple(s, g)
+  n = f32[64] negate(s)  ROOT r = ((f32[64], f32[64]), f32[64]) tuple(u, n) }
+ENTRY e { t = (f32[64], f32[64]) parameter(0)
+  ROOT r = ((f32[64], f32[64]), f32[64]) fusion(t), kind=kLoop, calls=body }"""
+    opcodes = [each.opcode for each in flatten(parse_hlo(text)).entry]
+    assert opcodes.count("fusion") == 1
+    assert set(opcodes) <= {"fusion", "parameter", "tuple", "get-tuple-element"}
 
 
 def test_a_module_without_such_computations_stays() -> None:

@@ -112,12 +112,12 @@ def program(
     chosen = target if isinstance(target, Device) else device(target)
     verify_module(module)
     choices = Choices(chosen)
-    if not chosen.is_gpu:
-        wrapped = wrap(module, host=_lacking(choices), takes=choices.takes)
-    elif deterministic:
-        wrapped = keep_order(wrap(module, takes=lambda each: keeps_order(each) or choices.takes(each)), chosen)
+    takes = choices.takes
+    if deterministic and chosen.is_gpu:
+        wrapped = wrap(module, takes=lambda each: keeps_order(each) or takes(each), splits=True)
+        wrapped = keep_order(wrapped, chosen)
     else:
-        wrapped = wrap(module, takes=choices.takes)
+        wrapped = wrap(module, host=None if chosen.is_gpu else _lacking(choices), takes=takes, splits=True)
     split = split_reductions(split_recomputed(wrapped), chosen)
     return Program(split, make_schedule(split), chosen, numerics, choices, edits)
 

@@ -30,13 +30,12 @@ from warpsmith.emitters.kernel.origin import EmittedKernel
 from warpsmith.errors import UnsupportedFusion, UsageError
 from warpsmith.fusion.analysis import FusionAnalysis, Refusal, analyze, later_rules
 from warpsmith.fusion.reasons import Reason
+from warpsmith.fusion.support import MOST_BUFFERS, has_many_buffers
 from warpsmith.hlo.module import HloComputation, HloInstruction
 
 __all__ = ["EMITTERS", "NUMERICS", "Choices", "choose", "emit", "refusals"]
 
 NUMERICS = ("strict", "xla")
-MOST_BUFFERS = 4095
-"""Of a GPU's kernel: its parameters take 32,764 bytes at most, a pointer eight."""
 
 EMITTERS = ("reduction", "transpose", "input_slices", "scatter", "concatenate", "dynamic_update_slice", "loop")
 """In the order in which they are asked; the last one takes what the others don't."""
@@ -118,6 +117,7 @@ class Choices:
         body = fusion.attr("calls", HloComputation)
         found = self._made.get((body, fusion.name))
         if found is None:
+            _check_buffers(fusion, self.device)
             analysis = analyze(body, self.device, fusion.name)
             found = self._made[body, fusion.name] = (analysis, *choose(analysis))
         return found
@@ -129,6 +129,16 @@ class Choices:
         except UnsupportedFusion:
             return False
         return True
+
+
+def _check_buffers(fusion: HloInstruction, device: Device) -> None:
+    if device.is_gpu and has_many_buffers(fusion):
+        buffers = len(fusion.operands) + len(fusion.shape.leaves())
+        raise UnsupportedFusion(
+            f"fusion '{fusion.name}' has {buffers} inputs and outputs, and a GPU's kernel takes {MOST_BUFFERS} buffers",
+            span=fusion.span,
+            help="split it into fusions of fewer, or pass its operands as parts of one array",
+        )
 
 
 def emit(
@@ -149,13 +159,6 @@ def emit(
     body = fusion.attributes.get("calls")
     if fusion.opcode != "fusion" or not isinstance(body, HloComputation):
         raise UnsupportedFusion(f"'{fusion.name}' is no fusion", span=fusion.span)
-    buffers = len(body.parameters) + len(body.root.shape.leaves())
-    if device.is_gpu and buffers > MOST_BUFFERS:
-        raise UnsupportedFusion(
-            f"fusion '{fusion.name}' has {buffers} inputs and outputs, and a GPU's kernel takes {MOST_BUFFERS} buffers",
-            span=fusion.span,
-            help="split it into fusions of fewer, or pass its operands as parts of one array",
-        )
     analysis, emitter, refused = (choices or Choices(device)).of(fusion)
     kernel = emitter.emit(analysis, numerics=numerics, name=name)
     return replace(kernel, origin=replace(kernel.origin, refused=refused))

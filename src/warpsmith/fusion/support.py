@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from warpsmith.fusion.traversal import reachable
 from warpsmith.hlo.control_flow import RUNS
 from warpsmith.hlo.module import HloComputation, HloInstruction
 from warpsmith.hlo.opcodes import OPCODES
@@ -16,11 +17,14 @@ from warpsmith.hlo.shapes import TupleShape
 __all__ = [
     "IN_PLACE",
     "KERNEL_OPS",
+    "MOST_BUFFERS",
+    "has_many_buffers",
     "has_odd_computation",
     "host_reason",
     "is_large_product",
     "is_view",
     "may_update_in_place",
+    "odd_ops",
 ]
 
 _MOVES = (
@@ -48,6 +52,9 @@ _SCALAR_OPS = frozenset(name for name, row in OPCODES.items() if row.elementwise
 LARGE_PRODUCT = 1 << 18
 """Multiply-adds up to which a product is a kernel: beyond, calling the library costs less than it saves."""
 
+MOST_BUFFERS = 4095
+"""Of a GPU's kernel: its parameters take 32,764 bytes at most, a pointer eight."""
+
 IN_PLACE = "it writes into its operand, which nobody needs any more"
 """The reason of a dynamic-update-slice on the host."""
 
@@ -62,14 +69,37 @@ def is_view(instruction: HloInstruction) -> bool:
 
 def host_reason(instruction: HloInstruction) -> str | None:
     """Why a single op runs on the host; None when it becomes a kernel."""
+    return _large_product(instruction) if instruction.opcode in _PRODUCTS else _odd_reason(instruction)
+
+
+def odd_ops(body: HloComputation) -> list[HloInstruction]:
+    """The ops of a fusion's body that no emitter takes there, whatever the device."""
+    alive = reachable((body.root,))
+    return [each for each in body if each in alive and _is_odd(each, body.root)]
+
+
+def _is_odd(inner: HloInstruction, root: HloInstruction) -> bool:
+    match inner.opcode:
+        case "parameter":
+            return False
+        case "constant":
+            return isinstance(inner.shape, TupleShape)
+        case "tuple" | "get-tuple-element" | "bitcast":
+            return False
+        case "scatter" if inner is root:
+            return has_odd_computation(inner)
+        case _:
+            return _odd_reason(inner) is not None
+
+
+def _odd_reason(instruction: HloInstruction) -> str | None:
+    """Why no emitter takes an op."""
     opcode = instruction.opcode
     if opcode in RUNS:
         return f"'{opcode}' is control flow"
     if opcode not in KERNEL_OPS:
         return f"no emitter takes '{opcode}'"
     shapes = [each.shape for each in (instruction, *instruction.operands)]
-    if opcode in _PRODUCTS:
-        return _large_product(instruction)
     if any(isinstance(shape, TupleShape) for shape in shapes[1:]):
         return "an operand is a tuple"
     if any(any(leaf.dynamic) for shape in shapes for leaf in shape.leaves()):
@@ -87,6 +117,11 @@ def has_odd_computation(instruction: HloInstruction) -> bool:
     return isinstance(called, HloComputation) and instruction.opcode in _APPLIES and not _is_scalar(called)
 
 
+def has_many_buffers(instruction: HloInstruction) -> bool:
+    """Whether a kernel of the instruction has more buffers than a GPU's kernel takes."""
+    return len(instruction.operands) + len(instruction.shape.leaves()) > MOST_BUFFERS
+
+
 def _is_scalar(computation: HloComputation) -> bool:
     for each in computation:
         if any(leaf.is_array and leaf.elements != 1 for leaf in each.shape.leaves()):
@@ -94,9 +129,13 @@ def _is_scalar(computation: HloComputation) -> bool:
         if each.opcode in ("map", "call"):
             if not _is_scalar(each.attr("to_apply", HloComputation)):
                 return False
-        elif each.opcode not in _SCALAR_OPS:
+        elif each.opcode not in _SCALAR_OPS or (each.opcode == "bitcast" and _changes_type(each)):
             return False
     return True
+
+
+def _changes_type(instruction: HloInstruction) -> bool:
+    return instruction.operands[0].array_shape.dtype is not instruction.array_shape.dtype
 
 
 def _changes_width(instruction: HloInstruction) -> bool:

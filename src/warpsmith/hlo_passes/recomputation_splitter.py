@@ -132,6 +132,8 @@ def _reads(instruction: HloInstruction) -> int:
 
 def _asks(user: HloInstruction, operand: HloInstruction) -> float:
     """How many elements of an operand the user reads for one of its own."""
+    if not user.shape.leaves() or not operand.shape.leaves():
+        return 0
     result, shape = user.shape.leaves()[0], operand.shape.leaves()[0]
     if not shape.is_array or not shape.rank or not result.elements:
         return 1

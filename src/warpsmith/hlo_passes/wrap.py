@@ -12,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from warpsmith.fusion.support import has_odd_computation, host_reason, is_large_product, may_update_in_place
+from warpsmith.fusion.support import (
+    has_many_buffers,
+    has_odd_computation,
+    host_reason,
+    is_large_product,
+    may_update_in_place,
+)
 from warpsmith.fusion.traversal import reshape_is_bitcast
 from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, HloModule, frozen
 from warpsmith.hlo.shapes import TupleShape
 from warpsmith.hlo_passes.computation_flattener import flatten
-from warpsmith.hlo_passes.inline_calls import inline_calls
+from warpsmith.hlo_passes.inline_calls import inline_calls, spliced
 from warpsmith.hlo_passes.kit import Rewriting, rewrite_steps, with_operands
 from warpsmith.hlo_passes.support.split import split_out
 
@@ -33,13 +39,18 @@ Takes = Callable[[HloInstruction], bool]
 """Whether an emitter takes a fusion of one op that runs on the host otherwise."""
 
 
-def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None = None) -> HloModule:
+def wrap(
+    module: HloModule, *, host: Lacking | None = None, takes: Takes | None = None, splits: bool = False
+) -> HloModule:
     """The module with calls spliced in and plain ops wrapped; the module itself when there is nothing to do.
 
     With `host`, which says what can't stay in a fusion, fusions lose what the host does better.  With `takes` scatters,
-    for which only some machines have an emitter, become kernels, too.
+    for which only some machines have an emitter, become kernels, too.  With `splits`, a fusion that `takes` refuses for
+    its scatter or for its many buffers is taken apart.
     """
     inlined = inline_calls(flatten(module))
+    if takes is not None and splits:
+        inlined = _with_odd_apart(inlined, takes)
     entry = inlined.entry
 
     def rule(at: Rewriting) -> HloInstruction | None:
@@ -50,6 +61,7 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
         if _is_free_reshape(old):
             return at.emit(HloInstruction(old.name, "bitcast", old.shape, at.operands(old), origin=old.origin))
         scatters = takes is not None and old.opcode == "scatter" and not has_odd_computation(old)
+        asks = scatters or has_many_buffers(old)
         if not scatters and (
             host_reason(old) is not None or (host is not None and _updates_in_place(at.computation, old, entry))
         ):
@@ -61,12 +73,28 @@ def wrap(module: HloModule, *, host: Lacking | None = None, takes: Takes | None 
             attributes["metadata"] = old.metadata
         operands = tuple(at.new[each] for each in outside)
         fusion = HloInstruction(old.name, "fusion", old.shape, operands, frozen(attributes), origin=old.origin)
-        if scatters and takes is not None and not takes(fusion):
+        if asks and takes is not None and not takes(fusion):
             at.bodies.pop()
             return None
         return at.emit(fusion)
 
     return rewrite_steps(inlined, rule)
+
+
+def _with_odd_apart(module: HloModule, takes: Takes) -> HloModule:
+    """The module without fusions of a scatter, or of more buffers than a GPU passes, that no emitter takes."""
+
+    def rule(at: Rewriting) -> HloInstruction | None:
+        old = at.old
+        if old.opcode != "fusion":
+            return None
+        body = old.attr("calls", HloComputation)
+        scatters = body.root.opcode == "scatter"
+        if not (scatters or has_many_buffers(old)) or takes(old):
+            return None
+        return split_out(at, old, [body.root]) if scatters else spliced(at, old, body)
+
+    return rewrite_steps(module, rule)
 
 
 def _updates_in_place(computation: HloComputation, op: HloInstruction, entry: HloComputation) -> bool:

@@ -17,6 +17,7 @@ from warpsmith.hlo.builder import ComputationBuilder
 from warpsmith.hlo.module import HloComputation, HloInstruction, frozen
 from warpsmith.hlo.shapes import TupleShape
 from warpsmith.hlo_passes.kit import Rewriting, with_operands
+from warpsmith.hlo_passes.support.tuples import element
 
 __all__ = ["split_out"]
 
@@ -28,8 +29,9 @@ def split_out(at: Rewriting, fusion: HloInstruction, ops: Sequence[HloInstructio
     for op in ops:
         operands = [split.value(operand) for operand in op.operands]
         name = fusion.name if op is body.root else at.fresh(f"{fusion.name}.{op.name}")
-        made = HloInstruction(name, op.opcode, op.shape, tuple(operands), op.attributes, origin=op.origin)
+        made = HloInstruction(name, op.opcode, op.shape, tuple(operands), op.attributes, op.literal, origin=op.origin)
         split.outside[op] = at.emit(made)
+        split.take_apart(op)
     return split.result()
 
 
@@ -42,6 +44,16 @@ class _Split:
             parameter: at.new[operand] for parameter, operand in zip(body.parameters, fusion.operands, strict=True)
         }
 
+    def take_apart(self, whole: HloInstruction) -> None:
+        """The parts of a tuple that is outside are outside."""
+        if not isinstance(whole.shape, TupleShape):
+            return
+        for user in self.body.users(whole):
+            if user.opcode == "get-tuple-element":
+                part = element(self.at, self.at.emit, self.outside[whole], user.attr("index", int))
+                self.outside[user] = part
+                self.take_apart(user)
+
     def value(self, inner: HloInstruction) -> HloInstruction:
         """The value of an instruction of the body, outside: a view or constant, or a fusion that computes it."""
         found = self.outside.get(inner)
@@ -52,6 +64,9 @@ class _Split:
             made = HloInstruction(name, "constant", inner.shape, literal=inner.literal, origin=inner.origin)
         elif inner.opcode == "bitcast" and inner.operands[0] in self.outside:
             made = HloInstruction(name, "bitcast", inner.shape, (self.outside[inner.operands[0]],), origin=inner.origin)
+        elif inner.opcode == "tuple":
+            parts = tuple(self.value(each) for each in inner.operands)
+            made = HloInstruction(name, "tuple", inner.shape, parts, origin=inner.origin)
         else:
             made = self._fusion(name, [inner])
         self.outside[inner] = self.at.emit(made)
